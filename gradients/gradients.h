@@ -1,0 +1,60 @@
+// Symbolic gradients: appends to a graph the nodes that compute derivatives.
+//
+//   Outputs ys = {loss}, xs = {w, b};
+//   NABLA_ASSIGN_OR_RETURN(Grads g, Gradients(scope, ys, xs));
+//   g[0].dense();  // d loss / d w
+//
+// The method is reverse accumulation over the ops between xs and ys: count for each the uses whose gradient is still
+// to come, visit an op when its count reaches zero, add up what arrived at its outputs, apply its rule. The rules
+// compose public ops, so the result can be differentiated again.
+#ifndef NABLA_GRADIENTS_GRADIENTS_H_
+#define NABLA_GRADIENTS_GRADIENTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nabla/gradients/gradient.h"
+#include "nabla/graph/scope.h"
+
+namespace nabla {
+
+// How several gradients of one tensor are added up.
+enum class AggregationMethod {
+  kAddN,         // one AddN when all have arrived
+  kTree,         // pairwise, as they come: lower peak memory
+  kAccumulateN,  // AccumulateNV2 where the shape is static and there are more than two, else kTree
+};
+
+// What an x gets that no y depends on.
+enum class UnconnectedGradients { kNone, kZero };
+
+struct GradientOptions {
+  // The incoming gradient of each y; empty, or one per y where none means ones. Complex ys demand one.
+  Grads grad_ys;
+  // The name scope of what is appended.
+  std::string name = "gradients";
+  // Gradient nodes carry _class = ["loc:@<forward op>"] and its device.
+  bool colocate = false;
+  // All gradients of one op are computed before any of them is used.
+  bool gate_gradients = false;
+  AggregationMethod aggregation = AggregationMethod::kAddN;
+  // Tensors to treat as constants.
+  Outputs stop_gradients;
+  UnconnectedGradients unconnected = UnconnectedGradients::kNone;
+};
+
+// Sum over ys of dy/dx for each x: one Gradient per x, in order. An x may be a resource handle (of a variable): its
+// gradient is that of the variable's value. Errors: InvalidArgument for ys, xs or grad_ys that do not fit; NotFound
+// for an op without rule on the path ("No gradient defined for operation 'name' (op type: Type)"); what a rule
+// refuses (PreventGradient). On error nothing useful was added. Thread safety: locks the graph.
+absl::StatusOr<Grads> Gradients(const Scope& scope, const Outputs& ys, const Outputs& xs,
+                                const GradientOptions& options = {});
+
+// The dense form of a gradient: UnsortedSegmentSum for slices, none for none. A warning is logged where that makes a
+// tensor of 100,000,000 elements or more.
+Output ToDense(const Scope& scope, const Gradient& gradient);
+
+}  // namespace nabla
+
+#endif  // NABLA_GRADIENTS_GRADIENTS_H_
