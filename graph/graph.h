@@ -156,6 +156,7 @@ class Node {
 
  private:
   friend class Graph;
+  friend class GraphImporter;
   struct OutputInfo {
     DType dtype = DType::kInvalid;
     Shape shape;

@@ -75,6 +75,9 @@ class OpSpec {
   bool is_stateful() const { return stateful_; }
   bool is_commutative() const { return commutative_; }
   bool allows_uninitialized_input() const { return allows_uninitialized_; }
+  // Stands for an op that nobody knows, after a lenient import: its nodes have inputs and outputs that the spec does
+  // not list, the outputs of dtype kInvalid.
+  bool is_opaque() const { return opaque_; }
 
   const AttrSpec* FindAttr(absl::string_view name) const;  // nullptr if there is none
   // The index of the formal input called `name`, or -1.
@@ -87,6 +90,7 @@ class OpSpec {
  private:
   friend class OpSpecBuilder;
   friend class OpRegistry;
+  friend class ForeignSpec;  // graph/function_library.cc
   std::string name_;
   std::vector<ArgSpec> inputs_;
   std::vector<ArgSpec> outputs_;
@@ -97,6 +101,7 @@ class OpSpec {
   bool stateful_ = false;
   bool commutative_ = false;
   bool allows_uninitialized_ = false;
+  bool opaque_ = false;
 };
 
 // Fills in one spec. A malformed line is remembered, and OpRegistry::Validate() reports it.
