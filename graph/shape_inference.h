@@ -33,6 +33,8 @@ class ShapeContext {
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
   const Shape& input(int i) const;
   DType input_dtype(int i) const;
+  // The tensor that input `i` is; none for an open back edge.
+  nabla::Output source(int i) const { return inputs_[i]; }
   // The input's value where the graph fixes it: a constant, or integer arithmetic on constants and static shapes
   // (see graph/constant_value.h). nullopt otherwise.
   absl::optional<Tensor> InputValue(int i) const;
