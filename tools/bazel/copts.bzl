@@ -14,7 +14,6 @@ NABLA_COPTS = [
     "-Wno-missing-field-initializers",
     # GCC 12 reports it inside std::string where nothing overlaps.
     "-Wno-restrict",
-    "-Wno-unknown-warning-option",
     "-Werror=return-type",
     "-Werror=unused-result",
     # Same bits on every machine: no fused multiply-add that a compiler chose.

@@ -1,5 +1,5 @@
-"""The rules that packages use: nabla_library, nabla_test, nabla_binary,
-nabla_generated.
+"""The rules that packages use: nabla_library, nabla_test, nabla_fuzz_test,
+nabla_binary, nabla_generated.
 
 They are cc_library and so on with the project's flags. Headers are included by
 their path from the top, with `nabla/` before it: a library in graph/ that lists
@@ -8,6 +8,8 @@ sources too, so every header stands in hdrs, internal ones included.
 """
 
 load("//tools/bazel:copts.bzl", "NABLA_COPTS")
+
+_FUZZING = "//tools/bazel:fuzzing"
 
 def nabla_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwargs):
     """A C++ library.
@@ -55,6 +57,44 @@ def nabla_test(name, srcs, deps = [], copts = [], data = [], size = "small", **k
         data = data + ["//tools/bazel:suppressions"],
         size = size,
         deps = deps + ["@com_google_googletest//:gtest_main"],
+        **kwargs
+    )
+
+def nabla_fuzz_test(name, srcs, corpus = [], deps = [], copts = [], size = "medium", **kwargs):
+    """A fuzzer: a source that defines LLVMFuzzerTestOneInput.
+
+    In the ordinary build it is a test, which feeds the seeds and some thousand
+    mutations of them, the same ones each time. With --config=fuzz it is a
+    libFuzzer program: `bazel run --config=fuzz //tests:x_fuzz -- $PWD/DIRECTORY`.
+
+    Args:
+      name: the target's name, ending in _fuzz.
+      srcs: .cc files.
+      corpus: the seeds, as files.
+      deps: what is tested.
+      copts: flags for this program's files, after the common ones.
+      size: as for nabla_test.
+      **kwargs: as for cc_test.
+    """
+    native.cc_test(
+        name = name,
+        srcs = srcs,
+        args = select({
+            _FUZZING: [],
+            "//conditions:default": ["$(location %s)" % seed for seed in corpus],
+        }),
+        copts = NABLA_COPTS + copts,
+        data = corpus + ["//tools/bazel:suppressions"],
+        linkopts = select({
+            _FUZZING: ["-fsanitize=fuzzer"],
+            "//conditions:default": [],
+        }),
+        linkstatic = True,
+        size = size,
+        deps = deps + select({
+            _FUZZING: [],
+            "//conditions:default": ["//tools/bazel:fuzz_main"],
+        }),
         **kwargs
     )
 
