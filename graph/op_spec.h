@@ -141,6 +141,7 @@ class OpRegistry {
  private:
   std::string family_;
   absl::flat_hash_map<std::string, std::unique_ptr<OpSpec>> specs_;
+  std::vector<std::unique_ptr<OpSpec>> duplicates_;  // second specs of one name, which Validate() refuses
   std::vector<std::string> errors_;
 };
 
