@@ -48,7 +48,13 @@ class KernelContext {
   struct Environment {
     ThreadPool* pool = nullptr;  // nullptr: one thread
     ResourceContainer* resources = nullptr;
+    // Two flags that stop the run: its Cancellation's and its deadline's.
     const std::atomic<bool>* cancelled = nullptr;
+    const std::atomic<bool>* expired = nullptr;
+    bool stopped() const {
+      return (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) ||
+             (expired != nullptr && expired->load(std::memory_order_relaxed));
+    }
   };
 
   KernelContext(const Environment& env, const Node* node, Tensor* const* inputs, int num_inputs, Tensor* outputs,
@@ -82,13 +88,15 @@ class KernelContext {
   // Calls fn(begin, end) over parts of [0, n), on the pool if it is worth it, else here. `cost` is about the
   // nanoseconds that one unit takes. The parts depend on n and cost only if `fixed_parts`, else on the number of
   // threads too: reductions that combine partial results across parts must ask for fixed ones (or cut blocks
-  // themselves), so that results are the same bits on any number of threads. `fn` must not fail or throw.
+  // themselves), so that results are the same bits on any number of threads. `fn` must not fail or throw. In a run that
+  // is cancelled the parts not yet begun are left out: nobody will see the outputs, but a kernel that afterwards uses
+  // what `fn` wrote as an index or a size must have initialised it, or ask cancelled() first.
   void ParallelFor(int64_t n, double cost, absl::FunctionRef<void(int64_t begin, int64_t end)> fn,
                    bool fixed_parts = false);
   int num_threads() const;
 
   ResourceContainer& resources() const { return *env_.resources; }
-  bool cancelled() const { return env_.cancelled != nullptr && env_.cancelled->load(std::memory_order_relaxed); }
+  bool cancelled() const { return env_.stopped(); }
 
  private:
   const Environment& env_;
@@ -156,6 +164,9 @@ class KernelRegistry {
  private:
   absl::flat_hash_map<std::string, Factory> factories_;
 };
+
+// The same status with the node named before its message: "node 'a/b' (op: MatMul): …". OK stays OK.
+absl::Status NodeError(const Node& node, const absl::Status& status);
 
 // The error for a dtype that a kernel does not do.
 absl::Status UnsupportedDType(DType dtype);

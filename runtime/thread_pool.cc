@@ -1,0 +1,262 @@
+#include "nabla/runtime/thread_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "absl/container/inlined_vector.h"
+#include "nabla/graph/check.h"
+
+namespace nabla {
+namespace {
+
+// Threads from outside that can take part at once.
+constexpr int kGuestSeats = 32;
+
+// Long enough to bridge the gap between two loops of a run, short enough not to heat an idle machine. Waking a
+// sleeping thread costs about as much as this.
+constexpr std::chrono::microseconds kIdleSpin(40);
+constexpr std::chrono::microseconds kLoopSpin(20);
+
+struct Binding {
+  ThreadPool* pool = nullptr;
+  int seat = -1;
+};
+thread_local Binding current;
+
+inline void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Spins until `ready` is true or the time is over; says which.
+template <typename Ready>
+bool SpinFor(std::chrono::nanoseconds time, Ready&& ready) {
+  const auto start = std::chrono::steady_clock::now();
+  do {
+    for (int i = 0; i < 8; ++i) {
+      if (ready()) return true;
+      Pause();
+    }
+  } while (std::chrono::steady_clock::now() - start < time);
+  return false;
+}
+
+}  // namespace
+
+// A ParallelFor in progress. One object is pushed as many times as there are threads that could help; whoever takes
+// one of these tickets claims parts until none is left.
+struct ThreadPool::Loop : ThreadPool::Task {
+  Loop(absl::FunctionRef<void(int64_t)> fn, int64_t parts, Seat* owner) : fn(fn), parts(parts), owner(owner) {}
+  void Work() {
+    for (int64_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < parts;) fn(part);
+  }
+  absl::FunctionRef<void(int64_t)> fn;
+  const int64_t parts;
+  Seat* const owner;
+  std::atomic<int64_t> next{0};
+  std::atomic<int> tickets{0};  // pushed and neither taken back nor done
+};
+
+// The operations that Chase and Lev separate by fences are sequentially consistent here: ThreadSanitizer understands
+// those, and on x86 they cost the same.
+bool ThreadPool::Deque::Push(Task* task) {
+  const int64_t bottom = bottom_.load(std::memory_order_relaxed);
+  if (bottom - top_.load(std::memory_order_acquire) >= kCapacity) return false;
+  tasks_[bottom % kCapacity].store(task, std::memory_order_relaxed);
+  bottom_.store(bottom + 1, std::memory_order_seq_cst);
+  return true;
+}
+
+ThreadPool::Task* ThreadPool::Deque::Pop() {
+  const int64_t bottom = bottom_.load(std::memory_order_relaxed) - 1;
+  bottom_.store(bottom, std::memory_order_seq_cst);
+  int64_t top = top_.load(std::memory_order_seq_cst);
+  Task* task = nullptr;
+  if (top <= bottom) {
+    task = tasks_[bottom % kCapacity].load(std::memory_order_relaxed);
+    if (top < bottom) return task;
+    // The last one: a thief may be about to take it.
+    if (!top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst)) task = nullptr;
+  }
+  bottom_.store(bottom + 1, std::memory_order_relaxed);
+  return task;
+}
+
+ThreadPool::Task* ThreadPool::Deque::Steal() {
+  int64_t top = top_.load(std::memory_order_seq_cst);
+  const int64_t bottom = bottom_.load(std::memory_order_seq_cst);
+  if (top >= bottom) return nullptr;
+  Task* task = tasks_[top % kCapacity].load(std::memory_order_relaxed);
+  return top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst) ? task : nullptr;
+}
+
+int ThreadPool::NumCores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+ThreadPool::ThreadPool(int num_threads)
+    : num_seats_(std::clamp(num_threads, 1, kMaxThreads) - 1 + kGuestSeats),
+      seats_(new Seat[num_seats_]),
+      used_seats_(num_seats_ - kGuestSeats) {
+  const int num_workers = num_seats_ - kGuestSeats;
+  workers_.reserve(num_workers);
+  for (int i = 0; i < num_workers; ++i) {
+    workers_.emplace_back([this, i] { WorkerMain(i); });
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  stop_.store(true);
+  WakeAll();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+int ThreadPool::CurrentSeat() const { return current.pool == this ? current.seat : -1; }
+
+ThreadPool::Guest::Guest(ThreadPool* pool) : pool_(pool) {
+  if (pool->CurrentSeat() >= 0) {
+    seated_ = true;
+    return;
+  }
+  for (int i = pool->num_seats_ - kGuestSeats; i < pool->num_seats_; ++i) {
+    std::atomic<bool>& taken = pool->seats_[i].taken;
+    if (taken.load(std::memory_order_relaxed) || taken.exchange(true, std::memory_order_acquire)) continue;
+    int used = pool->used_seats_.load();
+    while (used <= i && !pool->used_seats_.compare_exchange_weak(used, i + 1)) {
+    }
+    previous_pool_ = current.pool;
+    previous_seat_ = current.seat;
+    current = {pool, i};
+    seated_ = took_seat_ = true;
+    return;
+  }
+}
+
+ThreadPool::Guest::~Guest() {
+  if (!took_seat_) return;
+  const int seat = current.seat;
+  current = {previous_pool_, previous_seat_};
+  pool_->seats_[seat].taken.store(false, std::memory_order_release);
+}
+
+void ThreadPool::WakeOne() {
+  if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
+  epoch_.fetch_add(1);
+  epoch_.notify_one();
+}
+
+void ThreadPool::WakeAll() {
+  epoch_.fetch_add(1);
+  if (sleepers_.load(std::memory_order_seq_cst) != 0) epoch_.notify_all();
+}
+
+bool ThreadPool::Push(Task* task) {
+  const int seat = CurrentSeat();
+  if (seat < 0 || !seats_[seat].deque.Push(task)) return false;
+  WakeOne();
+  return true;
+}
+
+ThreadPool::Task* ThreadPool::Steal(int thief) {
+  const int used = used_seats_.load(std::memory_order_relaxed);
+  // Guests first: they are the ones that bring work.
+  for (int i = used - 1; i >= 0; --i) {
+    if (i == thief) continue;
+    if (Task* task = seats_[i].deque.Steal()) return task;
+  }
+  return nullptr;
+}
+
+void ThreadPool::RunUntil(absl::FunctionRef<bool()> done) {
+  Guest guest(this);
+  const int seat = CurrentSeat();
+  while (!done()) {
+    Task* task = seat < 0 ? nullptr : seats_[seat].deque.Pop();
+    if (task == nullptr) task = Steal(seat);
+    if (task == nullptr) SpinFor(kIdleSpin, [&] { return done() || (task = Steal(seat)) != nullptr; });
+    if (task == nullptr && !done()) {
+      // Whoever pushes after this thread has counted itself as asleep wakes it; whoever pushed before is seen here.
+      const uint32_t epoch = epoch_.load(std::memory_order_seq_cst);
+      sleepers_.fetch_add(1, std::memory_order_seq_cst);
+      if (!done() && (task = Steal(seat)) == nullptr) epoch_.wait(epoch, std::memory_order_seq_cst);
+      sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    }
+    if (task != nullptr) task->run(task);
+  }
+}
+
+void ThreadPool::WorkerMain(int seat) {
+  char name[16];
+  std::snprintf(name, sizeof(name), "nabla-%d", seat + 1);
+  pthread_setname_np(pthread_self(), name);
+  current = {this, seat};
+  RunUntil([this] { return stop_.load(std::memory_order_relaxed); });
+  current = {};
+}
+
+void ThreadPool::RunLoop(Task* task) {
+  Loop* loop = static_cast<Loop*>(task);
+  loop->Work();
+  // The loop may be gone as soon as its last ticket is counted.
+  Seat* owner = loop->owner;
+  if (loop->tickets.fetch_sub(1, std::memory_order_seq_cst) == 1) {
+    owner->signal.fetch_add(1, std::memory_order_seq_cst);
+    if (owner->waiting.load(std::memory_order_seq_cst)) owner->signal.notify_one();
+  }
+}
+
+// Takes back up to `pushed` tickets that nobody has taken. Above them may lie tasks of runs that this thread helped with
+// inside a part; those stay.
+int ThreadPool::TakeBack(const Task* ticket, int pushed, Deque* deque) {
+  int taken = 0;
+  absl::InlinedVector<Task*, 4> others;
+  while (taken < pushed) {
+    Task* task = deque->Pop();
+    if (task == nullptr) break;
+    if (task == ticket) {
+      ++taken;
+    } else {
+      others.push_back(task);
+    }
+  }
+  for (; !others.empty(); others.pop_back()) NABLA_CHECK(deque->Push(others.back()));
+  return taken;
+}
+
+void ThreadPool::ParallelFor(int64_t num_parts, absl::FunctionRef<void(int64_t part)> fn) {
+  const int helpers = static_cast<int>(std::min<int64_t>(num_parts, num_threads())) - 1;
+  if (helpers > 0) {
+    Guest guest(this);
+    if (guest.seated()) {
+      Seat& seat = seats_[CurrentSeat()];
+      Loop loop(fn, num_parts, &seat);
+      loop.run = &RunLoop;
+      loop.tickets.store(helpers, std::memory_order_relaxed);
+      int pushed = 0;
+      while (pushed < helpers && Push(&loop)) ++pushed;
+      loop.Work();
+      const int unused = helpers - pushed + TakeBack(&loop, pushed, &seat.deque);
+      if (loop.tickets.fetch_sub(unused, std::memory_order_seq_cst) == unused) return;
+      auto finished = [&] { return loop.tickets.load(std::memory_order_acquire) == 0; };
+      if (SpinFor(kLoopSpin, finished)) return;
+      seat.waiting.store(true, std::memory_order_seq_cst);
+      for (;;) {
+        const uint32_t signal = seat.signal.load(std::memory_order_seq_cst);
+        if (loop.tickets.load(std::memory_order_seq_cst) == 0) break;
+        seat.signal.wait(signal, std::memory_order_seq_cst);
+      }
+      seat.waiting.store(false, std::memory_order_relaxed);
+      return;
+    }
+  }
+  for (int64_t part = 0; part < num_parts; ++part) fn(part);
+}
+
+}  // namespace nabla
