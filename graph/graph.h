@@ -32,6 +32,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "nabla/graph/attr.h"
+#include "nabla/graph/name_table.h"
 #include "nabla/graph/op_spec.h"
 #include "nabla/graph/shape.h"
 
@@ -213,14 +214,16 @@ class Graph {
   // this graph, and runs shape inference. InvalidArgument, AlreadyExists or NotFound, with the node and op named. A
   // Merge may have inputs that are none, to be set by SetBackEdge (loops are the only cycles).
   absl::StatusOr<Node*> AddNode(NodeDesc desc);
-  // Connects a NextIteration node to the missing input of a Merge node.
+  // Connects a NextIteration node to the missing input of a Merge node. None as the source disconnects it again (so
+  // that a dead loop can be removed).
   absl::Status SetBackEdge(Node* merge, int input, Output source);
 
   // The node of that name, or nullptr.
   Node* FindNode(absl::string_view name) const;
   // "name" or "name:1"; NotFound with the nearest names, InvalidArgument for a malformed name or index.
   absl::StatusOr<Output> FindOutput(absl::string_view tensor_name) const;
-  // `name` if it is free, else name_1, name_2, …; not reserved. Case matters.
+  // `name` if it is free, else name_1, name_2, …; not reserved. As in TensorFlow, names that differ only in case
+  // collide here, although AddNode takes both.
   std::string UniqueName(absl::string_view name) const;
   // The same for a name scope, which it reserves: no later scope or node gets that name.
   std::string UniqueScopeName(absl::string_view name);
@@ -233,7 +236,8 @@ class Graph {
   // In order of ids. Do not add nodes from `visit`, unless you mean to visit them too.
   void ForEachNode(const std::function<void(Node*)>& visit) const;
   std::vector<Node*> Nodes() const;
-  // Every node after its inputs (back edges from NextIteration aside), ties by id.
+  // Every node after its inputs (back edges from NextIteration aside), ties by id. If the graph has a cycle that no
+  // NextIteration closes, which only changes by passes can make, the cycle is cut before its least id.
   std::vector<Node*> TopologicalOrder() const;
 
   // Counts up with every change; sessions compare it.
@@ -257,7 +261,7 @@ class Graph {
   absl::Status RefineShape(Output output, const Shape& shape);
   // Input `i` of `consumer` now comes from `source` (same dtype).
   absl::Status ReplaceInput(Node* consumer, int i, Output source);
-  // All data edges of `from` now leave `to`; control edges of from's node stay.
+  // All data edges of `from` now leave `to`, except those into to's own node; control edges of from's node stay.
   absl::Status ReplaceUses(Output from, Output to);
   void AddControlEdge(Node* source, Node* consumer);  // no-op if there
   void RemoveControlEdge(Node* source, Node* consumer);
@@ -279,8 +283,13 @@ class Graph {
  private:
   friend class Node;
   friend class GraphImporter;
+  bool OwnsNode(const Node* node) const;
+  bool OwnsOutput(Output output) const;
   Edge* LinkEdge(Edge* edge);
   void UnlinkEdge(Edge* edge);
+  void LinkControlInputs(Node* node, const std::vector<Node*>& sources);
+  void AppendControlEdge(Node* source, Node* consumer);
+  Edge* FindControlEdge(Node* source, Node* consumer) const;
   int InternDevice(absl::string_view device);
 
   mutable std::recursive_mutex mutex_;
@@ -288,10 +297,8 @@ class Graph {
   std::vector<std::unique_ptr<Node>> nodes_;  // by id
   int num_live_ = 0;
   uint64_t version_ = 0;
-  absl::flat_hash_map<absl::string_view, Node*> by_name_;  // keys point into the nodes
-  mutable absl::flat_hash_map<std::string, int> next_suffix_;
-  absl::flat_hash_map<std::string, bool> scope_names_;
-  std::vector<std::string> devices_;
+  NameTable names_;
+  std::deque<std::string> devices_;  // a deque, so that references to them stay valid
   absl::flat_hash_map<std::string, int> device_index_;
   std::unique_ptr<FunctionLibrary> functions_;
   absl::flat_hash_map<std::string, std::unique_ptr<OpSpec>> local_specs_;
