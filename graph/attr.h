@@ -108,6 +108,28 @@ class Attr {
   std::shared_ptr<const void> heap_;  // the kinds that do not fit bits_
 };
 
+#define NABLA_ATTR_AS(...) \
+  template <>              \
+  const __VA_ARGS__* Attr::As<__VA_ARGS__>() const
+NABLA_ATTR_AS(int64_t);
+NABLA_ATTR_AS(float);
+NABLA_ATTR_AS(bool);
+NABLA_ATTR_AS(DType);
+NABLA_ATTR_AS(std::string);
+NABLA_ATTR_AS(Shape);
+NABLA_ATTR_AS(Tensor);
+NABLA_ATTR_AS(FunctionRef);
+NABLA_ATTR_AS(AttrPlaceholder);
+NABLA_ATTR_AS(std::vector<std::string>);
+NABLA_ATTR_AS(std::vector<int64_t>);
+NABLA_ATTR_AS(std::vector<float>);
+NABLA_ATTR_AS(std::vector<bool>);
+NABLA_ATTR_AS(std::vector<DType>);
+NABLA_ATTR_AS(std::vector<Shape>);
+NABLA_ATTR_AS(std::vector<Tensor>);
+NABLA_ATTR_AS(std::vector<FunctionRef>);
+#undef NABLA_ATTR_AS
+
 // A node's attributes, kept sorted by name.
 class AttrMap {
  public:

@@ -14,7 +14,9 @@
 #ifndef NABLA_GRAPH_TENSOR_H_
 #define NABLA_GRAPH_TENSOR_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -87,7 +89,7 @@ class Tensor {
  public:
   static constexpr size_t kInlineBytes = 16;
 
-  // The invalid tensor: dtype kInvalid.
+  // The invalid tensor: dtype kInvalid. A moved-from tensor is one too.
   Tensor() : data_(nullptr), buffer_(nullptr) {}
   // Of a fully defined shape that the program itself chose; aborts if memory runs out. Use Allocate for shapes that
   // come from input.
@@ -181,9 +183,10 @@ class Tensor {
   // A tensor with bytes of its own.
   Tensor Clone() const;
 
-  // "float [2,3] [[1 2 3] [4 5 6]]", long ones elided NumPy's way: at most `max_elements` numbers.
+  // "float [2,3] [[1 2 3] [4 5 6]]", on one line. With more than `max_elements` elements only the first and last three
+  // of each long dimension are shown.
   std::string ToString(int64_t max_elements = 1000) const;
-  // Only the numbers, NumPy's layout, over several lines.
+  // Only the elements, as NumPy prints an array: aligned, over several lines, elided likewise.
   std::string ValuesToString(int64_t max_elements = 1000) const;
 
  private:
@@ -196,6 +199,50 @@ class Tensor {
   };
   Buffer* buffer_;
 };
+
+// Moving and copying are inline: the executor does little else for a node with scalar operands.
+
+inline Tensor::Tensor(const Tensor& other)
+    : dtype_(other.dtype_), shape_(other.shape_), num_elements_(other.num_elements_), buffer_(other.buffer_) {
+  std::memcpy(inline_, other.inline_, kInlineBytes);
+  if (buffer_ != nullptr) buffer_->Ref();
+}
+
+inline Tensor::Tensor(Tensor&& other) noexcept
+    : dtype_(other.dtype_),
+      shape_(std::move(other.shape_)),
+      num_elements_(other.num_elements_),
+      buffer_(other.buffer_) {
+  std::memcpy(inline_, other.inline_, kInlineBytes);
+  other.dtype_ = DType::kInvalid;
+  other.num_elements_ = 0;
+  other.buffer_ = nullptr;
+}
+
+inline Tensor& Tensor::operator=(const Tensor& other) {
+  if (other.buffer_ != nullptr) other.buffer_->Ref();
+  if (buffer_ != nullptr) buffer_->Unref();
+  dtype_ = other.dtype_;
+  shape_ = other.shape_;
+  num_elements_ = other.num_elements_;
+  std::memmove(inline_, other.inline_, kInlineBytes);
+  buffer_ = other.buffer_;
+  return *this;
+}
+
+inline Tensor& Tensor::operator=(Tensor&& other) noexcept {
+  if (this == &other) return *this;
+  if (buffer_ != nullptr) buffer_->Unref();
+  dtype_ = other.dtype_;
+  shape_ = std::move(other.shape_);
+  num_elements_ = other.num_elements_;
+  std::memcpy(inline_, other.inline_, kInlineBytes);
+  buffer_ = other.buffer_;
+  other.dtype_ = DType::kInvalid;
+  other.num_elements_ = 0;
+  other.buffer_ = nullptr;
+  return *this;
+}
 
 // Same dtype and shape, and elements that compare equal bit by bit (strings by content). Resources and variants are
 // equal if they are the same object.
