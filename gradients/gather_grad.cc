@@ -1,0 +1,159 @@
+// Gradients of gathering and scattering. Along the first axis they are IndexedSlices: as large as what was gathered,
+// not as what it was gathered from.
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "nabla/gradients/registration.h"
+#include "nabla/gradients/rule_util.h"
+#include "nabla/graph/constant_value.h"
+
+namespace nabla {
+namespace {
+
+Output AsVector(const Scope& scope, Output x) {
+  return x.shape().rank() == 1 ? x : ops::Reshape(scope, x, {-1});
+}
+
+Output ShapeOf(const Scope& scope, Output x) {
+  Input shape = ShapeOperand(scope, x);
+  return shape.is_constant() ? ops::Const(scope, shape) : shape.output();
+}
+
+// Rows of `dy` (the gradient of params[indices]) by index.
+IndexedSlices GatheredRows(const Scope& scope, Output params, Output indices, Output dy) {
+  IndexedSlices slices;
+  slices.dense_shape = ShapeOf(scope, params);
+  slices.indices = AsVector(scope, indices);
+  if (indices.shape().rank() == 1) {
+    slices.values = dy;
+    return slices;
+  }
+  Output rows = ops::ExpandDims(scope, ops::Size(scope, indices), 0);
+  Output row_shape = SliceRows(slices.dense_shape, 1, INT64_MAX);
+  slices.values = ops::Reshape(scope, dy, ops::ConcatV2(scope, {rows, row_shape}, 0));
+  return slices;
+}
+
+// Along another axis, or with batch dimensions: dy is brought to [everything before the axis, indices, rest] and
+// added up by one segment sum whose segment ids count through the dimensions before the axis.
+Output GatheredAlongAxis(const Scope& scope, Output params, Output indices, Output dy, int axis, int batch_dims) {
+  int rank = params.shape().rank();
+  Output params_shape = ShapeOf(scope, params);
+  Output outer_shape = SliceRows(params_shape, 0, axis);
+  Output inner_shape = axis + 1 == rank ? ops::Const(scope, Tensor(DType::kInt32, {0}))
+                                        : SliceRows(params_shape, axis + 1, rank);
+  Output depth = Index(params_shape, axis);
+  Output outer = ops::Prod(scope, outer_shape, {0});
+  // How many outer positions, and how many indices each of them has.
+  Output batch = ops::Prod(scope, SliceRows(params_shape, 0, batch_dims), {0});
+  Output flat_indices = ops::Cast(scope, ops::Reshape(scope, indices, ops::Pack(scope, {batch, 1, -1})), DType::kInt64);
+  Output repeats = ops::FloorDiv(scope, outer, ops::Maximum(scope, batch, 1));
+  Output tiled = ops::Tile(scope, flat_indices, ops::Pack(scope, {1, repeats, 1}));
+  Output by_outer = ops::Reshape(scope, tiled, ops::Pack(scope, {outer, -1}));
+  Output depth64 = ops::Cast(scope, depth, DType::kInt64);
+  Output outer64 = ops::Cast(scope, outer, DType::kInt64);
+  Output offsets = ops::ExpandDims(scope, ops::Range(scope, ops::Const(scope, 0, DType::kInt64), outer64,
+                                                     ops::Const(scope, 1, DType::kInt64)),
+                                   -1) *
+                   depth64;
+  Output segment_ids = ops::Reshape(scope, by_outer + offsets, {-1});
+  Output rows = ops::ExpandDims(scope, ops::Size(scope, segment_ids), 0);
+  Output values = ops::Reshape(scope, dy, ops::ConcatV2(scope, {rows, inner_shape}, 0));
+  Output sums = ops::UnsortedSegmentSum(scope, values, segment_ids, outer64 * depth64);
+  return ReshapeLike(scope, sums, params);
+}
+
+Grads GatherGrad(RuleContext& c) {
+  return {GatheredRows(c.scope(), c.input(0), c.input(1), c.grad(0)), Gradient()};
+}
+
+Grads GatherV2Grad(RuleContext& c) {
+  const Scope& scope = c.scope();
+  Output params = c.input(0), indices = c.input(1);
+  absl::optional<Tensor> axis_value = ConstantValue(c.input(2));
+  if (!axis_value) return c.Fail(absl::UnimplementedError("the axis must be a constant to differentiate by params"));
+  int64_t axis = axis_value->dtype() == DType::kInt64 ? axis_value->scalar<int64_t>() : axis_value->scalar<int32_t>();
+  int64_t batch_dims = c.attr<int64_t>("batch_dims");
+  if (axis == 0 && batch_dims == 0) {
+    return {GatheredRows(scope, params, indices, c.grad(0)), Gradient(), Gradient()};
+  }
+  if (!params.shape().has_rank() || (batch_dims < 0 && !indices.shape().has_rank())) {
+    return c.Fail(absl::UnimplementedError(absl::StrCat("params (and for a negative batch_dims, indices) must be of ",
+                                                        "known rank for axis ", axis, " and batch_dims ", batch_dims)));
+  }
+  if (axis < 0) axis += params.shape().rank();
+  if (batch_dims < 0) batch_dims += indices.shape().rank();
+  if (axis == 0) return {GatheredRows(scope, params, indices, c.grad(0)), Gradient(), Gradient()};
+  return {GatheredAlongAxis(scope, params, indices, c.grad(0), static_cast<int>(axis), static_cast<int>(batch_dims)),
+          Gradient(), Gradient()};
+}
+
+Grads GatherNdGrad(RuleContext& c) {
+  const Scope& scope = c.scope();
+  Output params = c.input(0), indices = c.input(1);
+  if (indices.shape().rank() == 2 && indices.shape().dim(1) == 1) {  // single rows
+    IndexedSlices slices;
+    slices.values = c.grad(0);
+    slices.indices = ops::Squeeze(scope, indices, {.squeeze_dims = {-1}});
+    slices.dense_shape = ShapeOf(scope, params);
+    return {slices, Gradient()};
+  }
+  return {ops::ScatterNd(scope, indices, c.grad(0), ShapeOperand(scope, params, indices.dtype())), Gradient()};
+}
+
+Grads ScatterNdGrad(RuleContext& c) {
+  return {Gradient(), ops::GatherNd(c.scope(), c.grad(0), c.input(0)), Gradient()};
+}
+
+Grads TensorScatterUpdateGrad(RuleContext& c) {
+  const Scope& scope = c.scope();
+  Output zeros = ops::ZerosLike(scope, c.input(2));
+  return {ops::TensorScatterUpdate(scope, c.grad(0), c.input(1), zeros), Gradient(),
+          ops::GatherNd(scope, c.grad(0), c.input(1))};
+}
+
+Grads TensorScatterAddGrad(RuleContext& c) {
+  return {c.grad(0), Gradient(), ops::GatherNd(c.scope(), c.grad(0), c.input(1))};
+}
+
+Grads TensorScatterSubGrad(RuleContext& c) {
+  return {c.grad(0), Gradient(), -ops::GatherNd(c.scope(), c.grad(0), c.input(1))};
+}
+
+// Each element gets its segment's gradient; those with a negative id belong to none and get zero.
+Grads UnsortedSegmentSumGrad(RuleContext& c) {
+  const Scope& scope = c.scope();
+  Output ids = c.input(1), dy = c.grad(0);
+  Output gathered = ops::GatherV2(scope, dy, ops::Maximum(scope, ids, 0), 0);
+  Output belongs = ids >= 0;
+  int data_rank = c.input(0).shape().rank(), ids_rank = ids.shape().rank();
+  if (data_rank != kUnknownRank && ids_rank != kUnknownRank) {
+    for (int i = ids_rank; i < data_rank; ++i) belongs = ops::ExpandDims(scope, belongs, -1);
+  } else {
+    Output trailing = ops::Rank(scope, gathered) - ops::Rank(scope, ids);
+    Output ones = ops::Fill(scope, ops::ExpandDims(scope, trailing, 0), ops::Const(scope, 1, DType::kInt32));
+    belongs = ops::Reshape(scope, belongs, ops::ConcatV2(scope, {ops::Shape(scope, belongs), ones}, 0));
+  }
+  return {ops::SelectV2(scope, belongs, gathered, 0), Gradient(), Gradient()};
+}
+
+Grads SegmentSumGrad(RuleContext& c) {
+  return {ops::GatherV2(c.scope(), c.grad(0), c.input(1), 0), Gradient()};
+}
+
+}  // namespace
+
+void RegisterGatherGradients(GradientRegistry& registry) {
+  registry.Add("Gather", GatherGrad);
+  registry.Add("GatherNd", GatherNdGrad);
+  registry.Add("GatherV2", GatherV2Grad);
+  registry.Add("ScatterNd", ScatterNdGrad);
+  registry.Add("SegmentSum", SegmentSumGrad);
+  registry.Add("TensorScatterAdd", TensorScatterAddGrad);
+  registry.Add("TensorScatterSub", TensorScatterSubGrad);
+  registry.Add("TensorScatterUpdate", TensorScatterUpdateGrad);
+  registry.Add("UnsortedSegmentSum", UnsortedSegmentSumGrad);
+  registry.NotDifferentiable({"OneHot", "Where", "Unique", "UniqueV2"});
+}
+
+}  // namespace nabla

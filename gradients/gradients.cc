@@ -1,0 +1,344 @@
+#include "nabla/gradients/gradients.h"
+
+#include <deque>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "nabla/gradients/aggregation.h"
+#include "nabla/gradients/between.h"
+#include "nabla/gradients/rule.h"
+#include "nabla/gradients/unbroadcast.h"
+#include "nabla/graph/constant_value.h"
+#include "nabla/graph/logging.h"
+#include "nabla/graph/resource_handle.h"
+#include "nabla/graph/status_macros.h"
+#include "nabla/ops/ops.h"
+
+namespace nabla {
+namespace {
+
+// Making this many elements out of slices is worth a warning.
+constexpr int64_t kLargeDenseElements = 100000000;
+
+absl::Status CheckTensors(const Graph* graph, const Outputs& tensors, absl::string_view what) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i]) return absl::InvalidArgumentError(absl::StrCat("Gradients: ", what, "[", i, "] is none"));
+    if (tensors[i].graph() != graph) {
+      return absl::InvalidArgumentError(absl::StrCat("Gradients: ", what, "[", i, "], '", tensors[i].name(),
+                                                     "', belongs to another graph than the scope"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Whether a gradient of that dtype can be one of a tensor of the other.
+absl::Status CheckGradYDType(Output y, DType grad) {
+  DType dtype = BaseDType(y.dtype());
+  absl::string_view expected;
+  if (IsFloating(dtype) || IsInteger(dtype)) {
+    if (!IsFloating(grad) && !IsInteger(grad)) expected = "a real or integer type";
+  } else if (IsComplex(dtype)) {
+    if (!IsComplex(grad)) expected = "a complex type";
+  } else if (dtype == DType::kVariant) {
+    if (grad != DType::kVariant) expected = "variant";
+  } else {
+    return absl::InvalidArgumentError(absl::StrCat("Gradients: '", y.name(), "' of type ", DTypeName(dtype),
+                                                   " is not numeric, so it has no gradient"));
+  }
+  if (expected.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("Gradients: the gradient given for '", y.name(), "' of type ",
+                                                 DTypeName(dtype), " has type ", DTypeName(grad), ", expected ",
+                                                 expected));
+}
+
+Output Ones(const Scope& scope, Output y, const std::string& name) {
+  Output one = ops::Const(scope.Named(name), 1, y.dtype());
+  if (y.shape().IsScalar()) return one;
+  if (y.shape().IsFullyDefined()) return ops::Fill(scope, y.shape(), one);
+  return ops::Fill(scope, ops::Shape(scope, y), one);
+}
+
+Output ZerosFor(const Scope& scope, Output x) {
+  if (x.dtype() != DType::kResource) return ops::ZerosLike(scope, x);
+  return ops::ZerosLike(scope, ops::ReadVariableOp(scope, x, FindResource(x).dtype));
+}
+
+class Engine {
+ public:
+  Engine(const Scope& scope, const Outputs& ys, const Outputs& xs, const GradientOptions& options)
+      : scope_(scope.Sub(options.name)), ys_(ys), xs_(xs), options_(options), between_(ys, xs) {}
+
+  absl::StatusOr<Grads> Run() {
+    NABLA_RETURN_IF_ERROR(SeedYs());
+    FindStopOps();
+    Enqueue();
+    while (!ready_.empty()) {
+      Node* op = ready_.front();
+      ready_.pop_front();
+      NABLA_RETURN_IF_ERROR(Visit(op));
+    }
+    return Results();
+  }
+
+ private:
+  // Gradients that arrived so far, per output of an op.
+  using Arrived = std::vector<Grads>;
+
+  Scope ScopeFor(Node* op) const { return options_.colocate ? scope_.WithColocation(op) : scope_; }
+
+  void Deliver(Output tensor, Gradient grad) {
+    Arrived& arrived = arrived_[tensor.node()];
+    if (arrived.empty()) arrived.resize(tensor.node()->num_outputs());
+    arrived[tensor.index()].push_back(std::move(grad));
+  }
+
+  absl::Status SeedYs() {
+    for (size_t i = 0; i < ys_.size(); ++i) {
+      Output y = ys_[i];
+      Gradient given = options_.grad_ys.empty() ? Gradient() : options_.grad_ys[i];
+      std::string name = absl::StrCat("grad_ys_", i);
+      Scope scope = ScopeFor(y.node());
+      if (given.none()) {
+        if (IsComplex(y.dtype())) {
+          return absl::InvalidArgumentError(absl::StrCat("Gradients of complex tensors must set grad_ys (y '",
+                                                         y.name(), "' is ", DTypeName(y.dtype()), ")"));
+        }
+        if (!IsFloating(y.dtype()) && !IsInteger(y.dtype())) {
+          return absl::InvalidArgumentError(absl::StrCat("Gradients: '", y.name(), "' of type ",
+                                                         DTypeName(y.dtype()),
+                                                         " must be numeric to obtain a default gradient"));
+        }
+        Deliver(y, Ones(scope, y, name));
+        continue;
+      }
+      NABLA_RETURN_IF_ERROR(CheckGradYDType(y, given.dtype()));
+      if (given.is_dense()) {
+        if (!given.dense().shape().IsCompatibleWith(y.shape())) {
+          return absl::InvalidArgumentError(absl::StrCat("Gradients: the gradient given for '", y.name(),
+                                                         "' has shape ", given.dense().shape().ToString(),
+                                                         ", expected ", y.shape().ToString()));
+        }
+        Deliver(y, ops::Identity(scope.Named(name), given.dense()));
+      } else {
+        IndexedSlices s = given.slices();
+        s.indices = ops::Identity(scope.Named(name + "_indices"), s.indices);
+        s.values = ops::Identity(scope.Named(name + "_values"), s.values);
+        if (s.dense_shape) s.dense_shape = ops::Identity(scope.Named(name + "_shape"), s.dense_shape);
+        Deliver(y, std::move(s));
+      }
+    }
+    return scope_.status();
+  }
+
+  // The xs' ops with no other x behind them, where the walk ends, and what the caller declared constant.
+  void FindStopOps() {
+    for (Output x : xs_) {
+      bool last = true;
+      for (int i = 0; i < x.node()->num_inputs() && last; ++i) {
+        last = between_.pending(x.node()->input(i).node()) == 0;
+      }
+      if (last) stop_ops_.insert(x.node());
+    }
+    for (Output stop : options_.stop_gradients) stop_ops_.insert(stop.node());
+    for (Output x : xs_) x_ops_.insert(x.node());
+  }
+
+  void Enqueue() {
+    absl::flat_hash_set<Node*> seen;
+    for (Output y : ys_) {
+      Node* op = y.node();
+      // A y that another y depends on waits for its gradients from there.
+      if (between_.Contains(op) && between_.pending(op) == 0 && seen.insert(op).second) ready_.push_back(op);
+    }
+  }
+
+  absl::Status Visit(Node* op) {
+    Scope scope = ScopeFor(op);
+    Grads out_grads = TakeAggregated(scope, op);
+    bool any = false;
+    for (const Gradient& grad : out_grads) any |= !grad.none();
+    Grads in_grads(op->num_inputs());
+    if (any && !stop_ops_.contains(op)) {
+      const GradientRegistry::Entry* entry = GradientRegistry::Global().Find(op->op());
+      if (entry == nullptr) {
+        return absl::NotFoundError(
+            absl::StrCat("No gradient defined for operation '", op->name(), "' (op type: ", op->op(), ")"));
+      }
+      if (entry->rule != nullptr) {
+        NABLA_RETURN_IF_ERROR(ApplyRule(scope, op, *entry, out_grads, &in_grads));
+      }
+    }
+    if (x_ops_.contains(op)) done_[op] = std::move(out_grads);
+    for (int i = 0; i < op->num_inputs(); ++i) {
+      Output input = op->input(i);
+      if (!between_.Contains(input.node())) continue;
+      if (!in_grads[i].none()) Deliver(input, std::move(in_grads[i]));
+      if (between_.Arrived(input.node())) ready_.push_back(input.node());
+    }
+    return scope_.status();
+  }
+
+  Grads TakeAggregated(const Scope& scope, Node* op) {
+    auto it = arrived_.find(op);
+    if (it == arrived_.end()) return Grads(op->num_outputs());
+    Grads sums;
+    sums.reserve(it->second.size());
+    for (Grads& terms : it->second) sums.push_back(Aggregate(scope, terms, options_.aggregation));
+    arrived_.erase(it);
+    return sums;
+  }
+
+  absl::Status ApplyRule(const Scope& scope, Node* op, const GradientRegistry::Entry& entry, const Grads& out_grads,
+                         Grads* in_grads) {
+    RuleContext context(scope.Sub(absl::StrCat(op->name(), "_grad")), op, out_grads);
+    std::vector<bool> needed(op->num_inputs());
+    for (int i = 0; i < op->num_inputs(); ++i) {
+      needed[i] = between_.Contains(op->input(i).node()) && IsBackpropagatable(op->input(i).dtype());
+    }
+    context.set_needed(needed);
+    ScopeGuard guard(context.scope());
+    Grads grads = entry.rule(context);
+    if (!context.status().ok()) {
+      return absl::Status(context.status().code(), absl::StrCat("gradient of '", op->name(), "' (op type: ",
+                                                                op->op(), "): ", context.status().message()));
+    }
+    NABLA_RETURN_IF_ERROR(scope_.status());
+    if (static_cast<int>(grads.size()) != op->num_inputs()) {
+      return absl::InternalError(absl::StrCat("Num gradients ", grads.size(), " generated for op '", op->name(),
+                                              "' (op type: ", op->op(), ") do not match num inputs ",
+                                              op->num_inputs()));
+    }
+    for (int i = 0; i < op->num_inputs(); ++i) {
+      if (!needed[i]) grads[i] = Gradient();
+    }
+    if (entry.broadcasting) Unbroadcast(context.scope(), op, &grads);
+    NABLA_RETURN_IF_ERROR(scope_.status());
+    if (options_.gate_gradients) Gate(context.scope(), &grads);
+    for (int i = 0; i < op->num_inputs(); ++i) NABLA_RETURN_IF_ERROR(Verify(op, i, grads[i]));
+    LogRule(op, out_grads, grads);
+    *in_grads = std::move(grads);
+    return absl::OkStatus();
+  }
+
+  // None of the gradients is used before all of them are there.
+  static void Gate(const Scope& scope, Grads* grads) {
+    std::vector<Node*> all;
+    for (const Gradient& grad : *grads) {
+      if (grad.is_dense()) all.push_back(grad.dense().node());
+      if (grad.is_slices()) all.push_back(grad.slices().values.node());
+    }
+    if (all.size() < 2) return;
+    Scope gate = scope.WithControl({ops::NoOp(scope.WithControl(all))});
+    for (Gradient& grad : *grads) {
+      if (grad.is_dense()) grad = ops::Identity(gate, grad.dense());
+      if (grad.is_slices()) {
+        IndexedSlices slices = grad.slices();
+        slices.values = ops::Identity(gate, slices.values);
+        grad = std::move(slices);
+      }
+    }
+  }
+
+  // Checks a rule's gradient of input i against the input, and lets the input's static shape refine it.
+  static absl::Status Verify(Node* op, int i, const Gradient& grad) {
+    Output input = op->input(i);
+    if (grad.none() || input.dtype() == DType::kResource || input.dtype() == DType::kVariant) return absl::OkStatus();
+    if (grad.dtype() != BaseDType(input.dtype())) {
+      return absl::InternalError(absl::StrCat("the gradient of '", op->name(), "' (op type: ", op->op(),
+                                              ") for its input ", i, " has type ", DTypeName(grad.dtype()),
+                                              ", expected ", DTypeName(input.dtype())));
+    }
+    if (!grad.is_dense()) return absl::OkStatus();
+    Output dense = grad.dense();
+    if (!dense.shape().IsCompatibleWith(input.shape())) {
+      return absl::InternalError(absl::StrCat(
+          "Incompatible shapes between op input and calculated input gradient. Forward operation: ", op->name(),
+          " (op type: ", op->op(), "). Input index: ", i, ". Original input shape: ", input.shape().ToString(),
+          ". Calculated input gradient shape: ", dense.shape().ToString()));
+    }
+    return op->graph()->RefineShape(dense, input.shape());
+  }
+
+  static void LogRule(Node* op, const Grads& out_grads, const Grads& in_grads) {
+    if (!LogEnabled(LogLevel::DEBUG)) return;
+    auto names = [](const Grads& grads) {
+      std::string list;
+      for (const Gradient& grad : grads) {
+        if (grad.none()) continue;
+        absl::StrAppend(&list, list.empty() ? "" : ", ",
+                        grad.is_dense() ? grad.dense().name() : grad.slices().values.name() + " (slices)");
+      }
+      return list;
+    };
+    NABLA_LOG(DEBUG) << "gradient of '" << op->name() << "': in " << names(out_grads) << "; out " << names(in_grads);
+  }
+
+  absl::StatusOr<Grads> Results() {
+    Grads results;
+    results.reserve(xs_.size());
+    for (Output x : xs_) {
+      auto it = done_.find(x.node());
+      Gradient grad = it == done_.end() ? Gradient() : it->second[x.index()];
+      if (grad.none() && options_.unconnected == UnconnectedGradients::kZero) grad = ZerosFor(ScopeFor(x.node()), x);
+      results.push_back(std::move(grad));
+    }
+    NABLA_RETURN_IF_ERROR(scope_.status());
+    return results;
+  }
+
+  Scope scope_;
+  const Outputs& ys_;
+  const Outputs& xs_;
+  const GradientOptions& options_;
+  BetweenOps between_;
+  absl::flat_hash_set<const Node*> stop_ops_;
+  absl::flat_hash_set<const Node*> x_ops_;
+  std::deque<Node*> ready_;
+  absl::flat_hash_map<const Node*, Arrived> arrived_;
+  absl::flat_hash_map<const Node*, Grads> done_;  // of the xs' ops
+};
+
+}  // namespace
+
+absl::StatusOr<Grads> Gradients(const Scope& scope, const Outputs& ys, const Outputs& xs,
+                                const GradientOptions& options) {
+  NABLA_RETURN_IF_ERROR(scope.status());
+  if (ys.empty() || xs.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("Gradients: ", ys.empty() ? "ys" : "xs", " is empty"));
+  }
+  auto lock = scope.graph()->Lock();
+  NABLA_RETURN_IF_ERROR(CheckTensors(scope.graph(), ys, "ys"));
+  NABLA_RETURN_IF_ERROR(CheckTensors(scope.graph(), xs, "xs"));
+  NABLA_RETURN_IF_ERROR(CheckTensors(scope.graph(), options.stop_gradients, "stop_gradients"));
+  if (!options.grad_ys.empty() && options.grad_ys.size() != ys.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Passed ", options.grad_ys.size(), " grad_ys for ", ys.size(), " ys"));
+  }
+  return Engine(scope, ys, xs, options).Run();
+}
+
+Output ToDense(const Scope& scope, const Gradient& gradient) {
+  if (!gradient.is_slices()) return gradient.dense();
+  const IndexedSlices& slices = gradient.slices();
+  if (!slices.dense_shape) {
+    scope.RecordError(absl::InvalidArgumentError(absl::StrCat(
+        "IndexedSlices '", slices.values.name(), "' cannot be made dense: they have no dense_shape")));
+    return Output();
+  }
+  Shape shape = ConstantValueAsShape(slices.dense_shape);
+  if (!shape.IsFullyDefined()) {
+    NABLA_LOG(WARNING) << "making IndexedSlices '" << slices.values.name()
+                       << "' dense with a shape unknown until the run; it may take much memory";
+  } else if (shape.num_elements() >= kLargeDenseElements) {
+    NABLA_LOG(WARNING) << "making IndexedSlices '" << slices.values.name() << "' a dense tensor of "
+                       << shape.num_elements() << " elements; it may take much memory";
+  }
+  bool rows_known = shape.rank() > 0 && shape.dim(0) != kUnknownDim;
+  Output rows = rows_known ? ops::Const(scope, Tensor::Scalar<int64_t>(shape.dim(0)))
+                           : ops::StridedSlice(scope, slices.dense_shape, {0}, {1}, {1}, {.shrink_axis_mask = 1});
+  return ops::UnsortedSegmentSum(scope, slices.values, slices.indices, rows);
+}
+
+}  // namespace nabla

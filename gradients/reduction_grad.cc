@@ -1,0 +1,162 @@
+// Gradients of reductions, scans and sums of several tensors.
+#include <algorithm>
+#include <numeric>
+
+#include "absl/types/optional.h"
+#include "nabla/gradients/registration.h"
+#include "nabla/gradients/rule_util.h"
+#include "nabla/graph/constant_value.h"
+
+namespace nabla {
+namespace {
+
+// The reduced axes, nonnegative, sorted, each once; nullopt unless the axes are constant and the rank is known.
+absl::optional<std::vector<int64_t>> StaticAxes(Node* reduction) {
+  const Shape& shape = reduction->input(0).shape();
+  absl::optional<Tensor> axes = ConstantValue(reduction->input(1));
+  if (!shape.has_rank() || !axes) return absl::nullopt;
+  std::vector<int64_t> result;
+  for (int64_t i = 0; i < axes->num_elements(); ++i) {
+    int64_t axis = axes->dtype() == DType::kInt64 ? axes->data<int64_t>()[i] : axes->data<int32_t>()[i];
+    result.push_back(axis < 0 ? axis + shape.rank() : axis);
+  }
+  std::sort(result.begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
+// The input's shape with 1 for each reduced dimension, at run time.
+Output KeptShape(RuleContext& c) {
+  const Scope& scope = c.scope();
+  Output shape = ops::Shape(scope, c.input(0));
+  Output axes = ops::Reshape(scope, ops::Cast(scope, c.input(1), DType::kInt32), {-1});
+  Output rank = ops::Size(scope, shape);
+  Output wrapped = ops::FloorMod(scope, axes + rank, rank);  // negative ones count from the end
+  return ops::TensorScatterUpdate(scope, shape, ops::ExpandDims(scope, wrapped, -1),
+                                  ops::Fill(scope, ops::Shape(scope, wrapped), ops::Const(scope, 1, DType::kInt32)));
+}
+
+// A value of the reduction's output shape, reshaped so that it broadcasts against the input: with a dimension of size
+// 1 for each reduced one, save where broadcasting supplies it anyway (leading axes).
+Output AlignWithInput(RuleContext& c, Output value) {
+  const Scope& scope = c.scope();
+  if (c.attr<bool>("keep_dims") || value.shape().IsScalar()) return value;
+  absl::optional<std::vector<int64_t>> axes = StaticAxes(c.op());
+  if (!axes) return ops::Reshape(scope, value, KeptShape(c));
+  if (axes->empty() || axes->back() == static_cast<int64_t>(axes->size()) - 1) return value;
+  if (axes->size() == 1) return ops::ExpandDims(scope, value, static_cast<int>(axes->front()));
+  Shape kept = c.input(0).shape();
+  for (int64_t axis : *axes) kept.set_dim(static_cast<int>(axis), 1);
+  int unknown = static_cast<int>(std::count(kept.dims().begin(), kept.dims().end(), kUnknownDim));
+  bool empty = std::count(kept.dims().begin(), kept.dims().end(), 0) > 0;
+  if (unknown == 0 || (unknown == 1 && !empty)) return ops::Reshape(scope, value, kept);
+  return ops::Reshape(scope, value, KeptShape(c));
+}
+
+Grads SumGrad(RuleContext& c) {
+  return {BroadcastLike(c.scope(), AlignWithInput(c, c.grad(0)), c.input(0)), Gradient()};
+}
+
+// How many elements each mean was taken over, where static; else 0.
+int64_t StaticMeanCount(RuleContext& c) {
+  absl::optional<std::vector<int64_t>> axes = StaticAxes(c.op());
+  if (!axes) return 0;
+  int64_t count = 1;
+  for (int64_t axis : *axes) {
+    int64_t dim = c.input(0).shape().dim(static_cast<int>(axis));
+    if (dim == kUnknownDim) return 0;
+    count *= dim;
+  }
+  return std::max<int64_t>(count, 1);  // of nothing: the gradient is empty
+}
+
+Grads MeanGrad(RuleContext& c) {
+  const Scope& scope = c.scope();
+  Output dy = c.grad(0), scaled;
+  if (int64_t count = StaticMeanCount(c); count > 0) {
+    scaled = count == 1 ? dy : dy / static_cast<double>(count);
+  } else {
+    Output count = ops::Size(scope, c.input(0), {.out_type = DType::kInt64}) /
+                   ops::Maximum(scope, ops::Size(scope, c.output(0), {.out_type = DType::kInt64}), 1);
+    // Of nothing, the gradient is empty; of zero elements per mean, dividing by 1 keeps it finite.
+    scaled = dy / ops::Cast(scope, ops::Maximum(scope, count, 1), dy.dtype());
+  }
+  return {BroadcastLike(scope, AlignWithInput(c, scaled), c.input(0)), Gradient()};
+}
+
+// Shared evenly by all elements that attain the extremum.
+Grads MaxGrad(RuleContext& c) {
+  const Scope& scope = c.scope();
+  Output x = c.input(0);
+  Output attained = ops::Cast(scope, ops::Equal(scope, x, AlignWithInput(c, c.output(0))), x.dtype());
+  Output count = ops::Sum(scope, attained, c.input(1), {.keep_dims = c.attr<bool>("keep_dims")});
+  return {attained * AlignWithInput(c, c.grad(0) / count), Gradient()};
+}
+
+// The product of all other elements, by exclusive products from both sides: right where elements are zero, too.
+Grads ProdGrad(RuleContext& c) {
+  const Scope& scope = c.scope();
+  Output x = c.input(0);
+  // The reduced axes to the front, as one; the others behind, as one.
+  Output rank = ops::Rank(scope, x);
+  Output axes = ops::Reshape(scope, ops::Cast(scope, c.input(1), DType::kInt32), {-1});
+  Output wrapped = ops::FloorMod(scope, axes + rank, rank);
+  Output all = ops::Range(scope, 0, rank, 1);
+  Output is_reduced = ops::TensorScatterUpdate(
+      scope, ops::ZerosLike(scope, all), ops::ExpandDims(scope, wrapped, -1),
+      ops::Fill(scope, ops::Shape(scope, wrapped), ops::Const(scope, 1, DType::kInt32)));
+  auto where = [&](int value) {
+    return ops::Cast(scope, ops::Reshape(scope, ops::Where(scope, ops::Equal(scope, is_reduced, value)), {-1}),
+                     DType::kInt32);
+  };
+  Output reduced = where(1), kept = where(0);
+  Output permutation = ops::ConcatV2(scope, {reduced, kept}, 0);
+  Output permuted = ops::Transpose(scope, x, permutation);
+  Output shape = ops::Shape(scope, x);
+  Output reduced_size = ops::Prod(scope, ops::GatherV2(scope, shape, reduced, 0), 0);
+  Output kept_size = ops::Prod(scope, ops::GatherV2(scope, shape, kept, 0), 0);
+  Output matrix = ops::Reshape(scope, permuted, ops::Pack(scope, {reduced_size, kept_size}));
+  Output before = ops::Cumprod(scope, matrix, 0, {.exclusive = true});
+  Output after = ops::Cumprod(scope, matrix, 0, {.exclusive = true, .reverse = true});
+  Output others = ops::Transpose(
+      scope, ops::Reshape(scope, Conjugate(scope, before) * Conjugate(scope, after), ops::Shape(scope, permuted)),
+      ops::InvertPermutation(scope, permutation));
+  return {ReshapeLike(scope, others * AlignWithInput(c, c.grad(0)), x), Gradient()};
+}
+
+Grads CumsumGrad(RuleContext& c) {
+  return {ops::Cumsum(c.scope(), c.grad(0), c.input(1),
+                      {.exclusive = c.attr<bool>("exclusive"), .reverse = !c.attr<bool>("reverse")}),
+          Gradient()};
+}
+
+// Where an element is zero this gives 0, as the quotient that it is built on has no value there.
+Grads CumprodGrad(RuleContext& c) {
+  const Scope& scope = c.scope();
+  bool exclusive = c.attr<bool>("exclusive"), reverse = c.attr<bool>("reverse");
+  Output sums =
+      ops::Cumsum(scope, c.output(0) * c.grad(0), c.input(1), {.exclusive = exclusive, .reverse = !reverse});
+  return {ops::DivNoNan(scope, sums, c.input(0)), Gradient()};
+}
+
+Grads AddNGrad(RuleContext& c) { return Grads(c.num_inputs(), c.gradient(0)); }
+
+Grads L2LossGrad(RuleContext& c) { return {c.input(0) * c.grad(0)}; }
+
+}  // namespace
+
+void RegisterReductionGradients(GradientRegistry& registry) {
+  registry.Add("AccumulateNV2", AddNGrad);
+  registry.Add("AddN", AddNGrad);
+  registry.Add("Cumprod", CumprodGrad);
+  registry.Add("Cumsum", CumsumGrad);
+  registry.Add("L2Loss", L2LossGrad);
+  registry.Add("Max", MaxGrad);
+  registry.Add("Mean", MeanGrad);
+  registry.Add("Min", MaxGrad);
+  registry.Add("Prod", ProdGrad);
+  registry.Add("Sum", SumGrad);
+  registry.NotDifferentiable({"All", "Any", "ArgMax", "ArgMin"});
+}
+
+}  // namespace nabla

@@ -1,0 +1,22 @@
+#include "nabla/gradients/registration.h"
+
+#include <mutex>
+
+namespace nabla {
+
+void RegisterAllGradients() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    GradientRegistry& registry = GradientRegistry::Global();
+    RegisterArrayGradients(registry);
+    RegisterElementwiseGradients(registry);
+    RegisterGatherGradients(registry);
+    RegisterMatMulGradients(registry);
+    RegisterNnGradients(registry);
+    RegisterReductionGradients(registry);
+    RegisterSecondOrderGradients(registry);
+    RegisterStateGradients(registry);
+  });
+}
+
+}  // namespace nabla
