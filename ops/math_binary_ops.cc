@@ -45,14 +45,6 @@ void RegisterArithmetic(OpRegistry& registry) {
          "T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64, bfloat16, half, float, double}",
          "z = x - floor(x / y) y, so z has the sign of y; broadcasting. A zero divisor is an error for integers.\n"
          "Gradients: dz, -dz floor(x / y).");
-  Binary(registry, "Mod", "T: {int32, int64, half, bfloat16, float, double}",
-         "The remainder of x / y truncated toward zero, so z has the sign of x; broadcasting. A zero divisor is an "
-         "error for integers.");
-  Binary(registry, "TruncateMod", "T: {int32, int64, bfloat16, half, float, double}",
-         "The remainder of x / y truncated toward zero, so z has the sign of x; broadcasting. A zero divisor is an "
-         "error for integers.");
-  Binary(registry, "TruncateDiv", kAllNumbers,
-         "x / y rounded toward zero, broadcasting. A zero divisor is an error for integers.");
   Binary(registry, "Pow",
          "T: {bfloat16, float, half, double, int8, int16, int32, int64, complex64, complex128}",
          "z = x^y, broadcasting. A negative exponent is an error for integers.\n"

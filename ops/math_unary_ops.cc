@@ -106,14 +106,6 @@ void RegisterComplex(OpRegistry& registry) {
   };
   part("Real", "The real part. Tout must be T's part type. Gradient: Complex(dy, 0).");
   part("Imag", "The imaginary part. Tout must be T's part type. Gradient: Complex(0, dy).");
-  part("Angle", "The argument, atan2(imag, real), in radians. Tout must be T's part type.");
-  registry.Add("ComplexAbs")
-      .Input("x: T")
-      .Output("y: Tout")
-      .Attr("T: {complex64, complex128} = complex64")
-      .Attr("Tout: {float, double} = float")
-      .Doc("The modulus sqrt(real^2 + imag^2). Tout must be T's part type. Gradient: dy sign(x).")
-      .Shape(UnchangedShape);
 }
 
 // From a wider type to a narrower one each element becomes a row, and back.

@@ -179,15 +179,16 @@ bool DefaultLiteral(const AttrSpec& spec, std::string* text) {
   }
 }
 
-// Appends `text` as comment lines, broken at kColumns; lines of the text stay apart.
-void AppendComment(absl::string_view text, absl::string_view indent, std::string* out) {
+// Appends `text` as comment lines, broken at kColumns; lines of the text stay apart. What is broken off is indented by
+// `hanging` more.
+void AppendComment(absl::string_view text, absl::string_view indent, absl::string_view hanging, std::string* out) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     std::string current = absl::StrCat("//", indent);
     bool empty = true;
     for (absl::string_view word : absl::StrSplit(line, ' ', absl::SkipEmpty())) {
       if (!empty && current.size() + 1 + word.size() > kColumns) {
         absl::StrAppend(out, current, "\n");
-        current = absl::StrCat("//", indent, "  ");
+        current = absl::StrCat("//", indent, hanging);
         empty = true;
       }
       absl::StrAppend(&current, empty ? "" : " ", word);
@@ -205,10 +206,23 @@ std::string ArgTypeText(const ArgSpec& arg) {
   return arg.number_attr.empty() ? type : absl::StrCat(arg.number_attr, " * ", type);
 }
 
-struct Parameter {
-  std::string type;
-  std::string name;
-};
+// "HEAD(p, p, p)TAIL", broken between parameters at kColumns.
+std::string CallLike(const std::string& head, const std::vector<std::string>& parameters, absl::string_view tail) {
+  std::string out;
+  std::string line = head + "(";
+  const std::string indent(line.size(), ' ');
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const std::string item = absl::StrCat(parameters[i], i + 1 < parameters.size() ? std::string(",") : absl::StrCat(")", tail));
+    const bool first = i == 0;
+    if (!first && line.size() + 1 + item.size() > kColumns) {
+      absl::StrAppend(&out, line, "\n");
+      line = absl::StrCat(indent, item);
+    } else {
+      absl::StrAppend(&line, first ? "" : " ", item);
+    }
+  }
+  return absl::StrCat(out, line);
+}
 
 // One op, worked out for both files.
 struct Builder {
@@ -216,7 +230,7 @@ struct Builder {
   std::vector<const AttrSpec*> positional;
   std::vector<const AttrSpec*> optional;
   std::string return_type;
-  std::string signature;  // without the default argument
+  std::vector<std::string> parameters;
 };
 
 Builder Analyse(const OpSpec& spec) {
@@ -233,7 +247,8 @@ Builder Analyse(const OpSpec& spec) {
                   : outputs.size() > 1 ? spec.name() + "Outputs"
                   : outputs[0].IsList() ? "Outputs"
                                         : "Output";
-  std::vector<std::string> parameters = {"const Scope& scope"};
+  std::vector<std::string>& parameters = b.parameters;
+  parameters = {"const Scope& scope"};
   for (const ArgSpec& input : spec.inputs()) {
     parameters.push_back(absl::StrCat(input.IsList() ? "const Inputs& " : "Input ", Identifier(input.name)));
   }
@@ -243,7 +258,6 @@ Builder Analyse(const OpSpec& spec) {
                                            : absl::StrCat(type.name, " ", Identifier(attr->name)));
   }
   if (!b.optional.empty()) parameters.push_back(absl::StrCat("const ", spec.name(), "Attrs& attrs"));
-  b.signature = absl::StrCat(b.return_type, " ", spec.name(), "(", absl::StrJoin(parameters, ", "), ")");
   return b;
 }
 
@@ -272,7 +286,7 @@ std::string AttrText(const AttrSpec& attr) {
 std::string Declaration(const Builder& b) {
   const OpSpec& spec = *b.spec;
   std::string out;
-  AppendComment(spec.doc(), " ", &out);
+  AppendComment(spec.doc(), " ", "", &out);
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   std::vector<std::string> attrs;
@@ -280,8 +294,8 @@ std::string Declaration(const Builder& b) {
   for (const ArgSpec& arg : spec.outputs()) outputs.push_back(absl::StrCat(arg.name, ": ", ArgTypeText(arg)));
   for (const AttrSpec& attr : spec.attrs()) attrs.push_back(AttrText(attr));
   AppendComment(absl::StrCat("(", absl::StrJoin(inputs, ", "), ") -> (", absl::StrJoin(outputs, ", "), ")"), "   ",
-                &out);
-  for (const std::string& attr : attrs) AppendComment(attr, "   ", &out);
+                "  ", &out);
+  for (const std::string& attr : attrs) AppendComment(attr, "   ", "  ", &out);
 
   if (!b.optional.empty()) {
     absl::StrAppend(&out, "struct ", spec.name(), "Attrs {\n");
@@ -299,15 +313,16 @@ std::string Declaration(const Builder& b) {
     }
     absl::StrAppend(&out, "};\n");
   }
-  std::string signature = b.signature;
-  if (!b.optional.empty()) signature.insert(signature.size() - 1, " = {}");
-  absl::StrAppend(&out, signature, ";\n\n");
+  std::vector<std::string> parameters = b.parameters;
+  if (!b.optional.empty()) parameters.back() += " = {}";
+  absl::StrAppend(&out, CallLike(absl::StrCat(b.return_type, " ", spec.name()), parameters, ";"), "\n\n");
   return out;
 }
 
 std::string Definition(const Builder& b) {
   const OpSpec& spec = *b.spec;
-  std::string out = absl::StrCat(b.signature, " {\n  NodeBuilder builder(scope, \"", spec.name(), "\");\n");
+  std::string out = absl::StrCat(CallLike(absl::StrCat(b.return_type, " ", spec.name()), b.parameters, " {"),
+                                 "\n  NodeBuilder builder(scope, \"", spec.name(), "\");\n");
   for (const ArgSpec& input : spec.inputs()) {
     if (input.IsList()) {
       absl::StrAppend(&out, "  builder.InputList(", Identifier(input.name), ");\n");
