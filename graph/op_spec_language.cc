@@ -32,7 +32,7 @@ constexpr DType kNumberTypes[] = {
     DType::kFloat, DType::kDouble, DType::kInt32, DType::kUInt8,  DType::kInt16,  DType::kInt8,      DType::kInt64,
     DType::kUInt16, DType::kHalf,  DType::kUInt32, DType::kUInt64, DType::kBFloat16,
     // and those that have no order
-    DType::kComplex64, DType::kComplex128, DType::kQInt8, DType::kQUInt8, DType::kQInt32,
+    DType::kComplex64, DType::kComplex128, DType::kQInt8, DType::kQUInt8, DType::kQInt16, DType::kQUInt16, DType::kQInt32,
 };
 constexpr size_t kNumRealNumberTypes = 12;
 constexpr DType kQuantizedTypes[] = {DType::kQInt8, DType::kQUInt8, DType::kQInt16, DType::kQUInt16, DType::kQInt32};
