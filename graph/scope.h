@@ -148,6 +148,11 @@ class NodeBuilder {
     bool is_list = false;
     Inputs inputs;
   };
+  bool HasNoneOperand() const;
+  absl::StatusOr<Node*> Build(const OpSpec& spec, const std::string& name);
+  // A Const node for an operand; a number becomes `dtype`.
+  absl::StatusOr<Node*> AddConstant(const std::string& name, const nabla::Input& input, DType dtype);
+
   Scope scope_;
   std::string op_;
   std::vector<Argument> arguments_;
