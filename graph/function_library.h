@@ -4,7 +4,9 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,6 +27,9 @@ class FunctionLibrary {
   absl::Status Add(const FunctionDef& function);
   // Adds all, or none. Gradient entries (function -> its gradient function) must name known functions.
   absl::Status AddLibrary(const FunctionDefLibrary& library);
+  absl::Status AddLibrary(FunctionDefLibrary&& library);
+  // What AddLibrary would return.
+  absl::Status Check(const FunctionDefLibrary& library) const;
   const FunctionDef* Find(absl::string_view name) const;  // nullptr if absent
   // The gradient function's name, or "".
   std::string FindGradient(absl::string_view function) const;
@@ -34,7 +39,9 @@ class FunctionLibrary {
 
  private:
   std::unique_ptr<FunctionDefLibrary> library_;
-  std::map<std::string, int> index_;
+  std::map<std::string, int> index_;              // function -> index in library_
+  std::map<std::string, std::string> gradients_;  // function -> its gradient function
+  std::set<std::pair<std::string, std::string>> registered_gradients_;  // (op type, gradient function)
 };
 
 }  // namespace nabla

@@ -38,6 +38,9 @@ struct ImportOptions {
   bool allow_unsupported = false;
   // Default device for nodes that have none.
   std::string default_device;
+  // A few bytes can describe a constant of any size (one value for a whole shape). Constants that are much larger in
+  // memory than in the file may take this many bytes in all.
+  int64_t max_expanded_bytes = int64_t{1} << 30;
 };
 
 struct ImportResult {

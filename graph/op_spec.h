@@ -90,7 +90,7 @@ class OpSpec {
  private:
   friend class OpSpecBuilder;
   friend class OpRegistry;
-  friend class ForeignSpec;  // graph/function_library.cc
+  friend class ForeignSpec;  // graph/foreign_spec.h
   std::string name_;
   std::vector<ArgSpec> inputs_;
   std::vector<ArgSpec> outputs_;
