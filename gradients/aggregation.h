@@ -1,4 +1,5 @@
-// Adding up gradients: the one place that decides how dense and sparse terms combine.
+// Adding up gradients: the one place that decides how dense and sparse terms
+// combine.
 #ifndef NABLA_GRADIENTS_AGGREGATION_H_
 #define NABLA_GRADIENTS_AGGREGATION_H_
 
@@ -8,9 +9,10 @@
 
 namespace nabla {
 
-// The sum of `terms`, none ones left out: none if nothing is left, the term itself if one is. Only slices: their
-// values and indices concatenated, duplicates kept. Only dense: as `method` says. Mixed: the slices are made dense,
-// since the sum is. Thread-compatible.
+// The sum of `terms`, none ones left out: none if nothing is left, the term
+// itself if one is. Only slices: their values and indices concatenated,
+// duplicates kept. Only dense: as `method` says. Mixed: the slices are made
+// dense, since the sum is. Thread-compatible.
 Gradient Aggregate(const Scope& scope, const Grads& terms, AggregationMethod method);
 
 }  // namespace nabla

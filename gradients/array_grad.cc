@@ -1,4 +1,5 @@
-// Gradients of ops that move elements: identities, shapes, concatenation, slicing, padding.
+// Gradients of ops that move elements: identities, shapes, concatenation,
+// slicing, padding.
 #include "absl/strings/str_cat.h"
 #include "nabla/gradients/registration.h"
 #include "nabla/gradients/rule_util.h"
@@ -8,7 +9,8 @@
 namespace nabla {
 namespace {
 
-// Passes gradients on as they come, slices included; inputs without an output of their own (Print's data) get none.
+// Passes gradients on as they come, slices included; inputs without an output
+// of their own (Print's data) get none.
 Grads PassThrough(RuleContext& c) {
   Grads grads(c.num_inputs());
   for (int i = 0; i < c.num_outputs() && i < c.num_inputs(); ++i) grads[i] = c.gradient(i);
@@ -16,8 +18,8 @@ Grads PassThrough(RuleContext& c) {
 }
 
 Grads PreventGradientGrad(RuleContext& c) {
-  return c.Fail(absl::UnimplementedError(
-      absl::StrCat("gradient explicitly disabled. Reason: ", c.attr<std::string>("message"))));
+  return c.Fail(
+      absl::UnimplementedError(absl::StrCat("gradient explicitly disabled. Reason: ", c.attr<std::string>("message"))));
 }
 
 Grads CheckNumericsGrad(RuleContext& c) {
@@ -68,7 +70,8 @@ Grads FillGrad(RuleContext& c) { return {Gradient(), SumAll(c.scope(), c.grad(0)
 
 Grads BroadcastToGrad(RuleContext& c) { return {UnbroadcastTo(c.scope(), c.grad(0), c.input(0)), Gradient()}; }
 
-// ---- concatenation: `first` is the position of the first value among the inputs, `axis` that of the axis ----
+// ---- concatenation: `first` is the position of the first value among the
+// inputs, `axis` that of the axis ----
 
 Grads ConcatenationGrad(RuleContext& c, int first, int count, Output axis) {
   const Scope& scope = c.scope();
@@ -127,15 +130,11 @@ Grads PackGrad(RuleContext& c) {
   return Grads(parts.begin(), parts.end());
 }
 
-Grads UnpackGrad(RuleContext& c) {
-  return {ops::Pack(c.scope(), AllGrads(c), {.axis = c.attr<int64_t>("axis")})};
-}
+Grads UnpackGrad(RuleContext& c) { return {ops::Pack(c.scope(), AllGrads(c), {.axis = c.attr<int64_t>("axis")})}; }
 
 Grads SplitGrad(RuleContext& c) { return {Gradient(), ops::ConcatV2(c.scope(), AllGrads(c), c.input(0))}; }
 
-Grads SplitVGrad(RuleContext& c) {
-  return {ops::ConcatV2(c.scope(), AllGrads(c), c.input(2)), Gradient(), Gradient()};
-}
+Grads SplitVGrad(RuleContext& c) { return {ops::ConcatV2(c.scope(), AllGrads(c), c.input(2)), Gradient(), Gradient()}; }
 
 // ---- slices and padding ----
 
@@ -145,8 +144,8 @@ Grads SliceGrad(RuleContext& c) {
   Output x = c.input(0), begin = c.input(1), dy = c.grad(0);
   DType index = begin.dtype();
   Output before = begin;
-  Output after = ops::Sub(scope, ops::Sub(scope, ShapeOperand(scope, x, index), ShapeOperand(scope, c.output(0), index)),
-                          begin);
+  Output after =
+      ops::Sub(scope, ops::Sub(scope, ShapeOperand(scope, x, index), ShapeOperand(scope, c.output(0), index)), begin);
   return {ops::Pad(scope, dy, ops::Pack(scope, {before, after}, {.axis = 1})), Gradient(), Gradient()};
 }
 
@@ -190,9 +189,7 @@ Grads PadV2Grad(RuleContext& c) {
   return grads;
 }
 
-Grads ReverseV2Grad(RuleContext& c) {
-  return {ops::ReverseV2(c.scope(), c.grad(0), c.input(1)), Gradient()};
-}
+Grads ReverseV2Grad(RuleContext& c) { return {ops::ReverseV2(c.scope(), c.grad(0), c.input(1)), Gradient()}; }
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// Which ops a gradient passes through, and how many of their uses it has to wait for.
+// Which ops a gradient passes through, and how many of their uses it has to
+// wait for.
 #ifndef NABLA_GRADIENTS_BETWEEN_H_
 #define NABLA_GRADIENTS_BETWEEN_H_
 
@@ -10,11 +11,13 @@
 
 namespace nabla {
 
-// Whether a gradient can exist for such a tensor: floating, complex, resource (of a variable) and variant types.
+// Whether a gradient can exist for such a tensor: floating, complex, resource
+// (of a variable) and variant types.
 bool IsBackpropagatable(DType dtype);
 
-// The ops on a path from xs to ys along which a gradient can flow back, and for each the number of uses by other such
-// ops. Requires the graph's lock while it is made; the cost is that of the ops that ys depend on.
+// The ops on a path from xs to ys along which a gradient can flow back, and for
+// each the number of uses by other such ops. Requires the graph's lock while it
+// is made; the cost is that of the ops that ys depend on.
 class BetweenOps {
  public:
   BetweenOps(const Outputs& ys, const Outputs& xs);

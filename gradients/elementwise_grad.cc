@@ -1,5 +1,5 @@
-// Gradients of elementwise ops. Complex ones follow the convention that the gradient of a holomorphic f is
-// dy * conj(f'(x)).
+// Gradients of elementwise ops. Complex ones follow the convention that the
+// gradient of a holomorphic f is dy * conj(f'(x)).
 #include <cmath>
 
 #include "nabla/gradients/registration.h"
@@ -20,9 +20,7 @@ Grads RsqrtGrad(RuleContext& c) { return {ops::RsqrtGrad(c.scope(), c.output(0),
 
 Grads ExpGrad(RuleContext& c) { return {c.grad(0) * Conjugate(c.scope(), c.output(0))}; }
 
-Grads Expm1Grad(RuleContext& c) {
-  return {c.grad(0) * ops::Exp(c.scope(), Conjugate(c.scope(), c.input(0)))};
-}
+Grads Expm1Grad(RuleContext& c) { return {c.grad(0) * ops::Exp(c.scope(), Conjugate(c.scope(), c.input(0)))}; }
 
 Grads LogGrad(RuleContext& c) { return {c.grad(0) / Conjugate(c.scope(), c.input(0))}; }
 
@@ -33,14 +31,13 @@ Grads SinGrad(RuleContext& c) { return {c.grad(0) * ops::Cos(c.scope(), Conjugat
 Grads CosGrad(RuleContext& c) { return {-c.grad(0) * ops::Sin(c.scope(), Conjugate(c.scope(), c.input(0)))}; }
 
 Grads TanGrad(RuleContext& c) {
-  // 1 / cos^2, from the input rather than 1 + tan^2: no cancellation near the poles.
+  // 1 / cos^2, from the input rather than 1 + tan^2: no cancellation near the
+  // poles.
   Output cosine = ops::Cos(c.scope(), Conjugate(c.scope(), c.input(0)));
   return {c.grad(0) / ops::Square(c.scope(), cosine)};
 }
 
-Grads TanhGrad(RuleContext& c) {
-  return {ops::TanhGrad(c.scope(), Conjugate(c.scope(), c.output(0)), c.grad(0))};
-}
+Grads TanhGrad(RuleContext& c) { return {ops::TanhGrad(c.scope(), Conjugate(c.scope(), c.output(0)), c.grad(0))}; }
 
 Grads SigmoidGrad(RuleContext& c) {
   return {ops::SigmoidGrad(c.scope(), Conjugate(c.scope(), c.output(0)), c.grad(0))};
@@ -91,7 +88,8 @@ Grads CastGrad(RuleContext& c) {
   return {ops::Cast(c.scope(), c.grad(0), from)};
 }
 
-// ---- two arguments: gradients of the output's shape; the engine sums them down ----
+// ---- two arguments: gradients of the output's shape; the engine sums them
+// down ----
 
 Grads AddGrad(RuleContext& c) { return {c.grad(0), c.grad(0)}; }
 
@@ -143,7 +141,8 @@ Grads PowGrad(RuleContext& c) {
   Grads grads(2);
   if (c.needs_input_grad(0)) grads[0] = dz * (conj_y * ops::Pow(scope, conj_x, conj_y - 1));
   if (c.needs_input_grad(1)) {
-    // The logarithm is taken of 1 where it is not defined, so that neither it nor its own gradient is NaN there.
+    // The logarithm is taken of 1 where it is not defined, so that neither it
+    // nor its own gradient is NaN there.
     Output defined = IsComplex(x.dtype()) ? ops::NotEqual(scope, conj_x, 0) : conj_x > 0;
     Output log_x = ops::Log(scope, ops::SelectV2(scope, defined, conj_x, 1));
     grads[1] = dz * (Conjugate(scope, c.output(0)) * log_x);
@@ -197,7 +196,8 @@ Grads SelectV2Grad(RuleContext& c) {
   return grads;
 }
 
-// Select's condition may be a vector of rows, which does not broadcast NumPy's way: both sides are full tensors.
+// Select's condition may be a vector of rows, which does not broadcast NumPy's
+// way: both sides are full tensors.
 Grads SelectGrad(RuleContext& c) {
   Output zeros = ops::ZerosLike(c.scope(), c.input(1));
   return {Gradient(), ops::Select(c.scope(), c.input(0), c.grad(0), zeros),

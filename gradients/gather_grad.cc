@@ -1,5 +1,6 @@
-// Gradients of gathering and scattering. Along the first axis they are IndexedSlices: as large as what was gathered,
-// not as what it was gathered from.
+// Gradients of gathering and scattering. Along the first axis they are
+// IndexedSlices: as large as what was gathered, not as what it was gathered
+// from.
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -10,9 +11,7 @@
 namespace nabla {
 namespace {
 
-Output AsVector(const Scope& scope, Output x) {
-  return x.shape().rank() == 1 ? x : ops::Reshape(scope, x, {-1});
-}
+Output AsVector(const Scope& scope, Output x) { return x.shape().rank() == 1 ? x : ops::Reshape(scope, x, {-1}); }
 
 Output ShapeOf(const Scope& scope, Output x) {
   Input shape = ShapeOperand(scope, x);
@@ -34,14 +33,15 @@ IndexedSlices GatheredRows(const Scope& scope, Output params, Output indices, Ou
   return slices;
 }
 
-// Along another axis, or with batch dimensions: dy is brought to [everything before the axis, indices, rest] and
-// added up by one segment sum whose segment ids count through the dimensions before the axis.
+// Along another axis, or with batch dimensions: dy is brought to [everything
+// before the axis, indices, rest] and added up by one segment sum whose segment
+// ids count through the dimensions before the axis.
 Output GatheredAlongAxis(const Scope& scope, Output params, Output indices, Output dy, int axis, int batch_dims) {
   int rank = params.shape().rank();
   Output params_shape = ShapeOf(scope, params);
   Output outer_shape = SliceRows(params_shape, 0, axis);
-  Output inner_shape = axis + 1 == rank ? ops::Const(scope, Tensor(DType::kInt32, {0}))
-                                        : SliceRows(params_shape, axis + 1, rank);
+  Output inner_shape =
+      axis + 1 == rank ? ops::Const(scope, Tensor(DType::kInt32, {0})) : SliceRows(params_shape, axis + 1, rank);
   Output depth = Index(params_shape, axis);
   Output outer = ops::Prod(scope, outer_shape, {0});
   // How many outer positions, and how many indices each of them has.
@@ -52,10 +52,11 @@ Output GatheredAlongAxis(const Scope& scope, Output params, Output indices, Outp
   Output by_outer = ops::Reshape(scope, tiled, ops::Pack(scope, {outer, -1}));
   Output depth64 = ops::Cast(scope, depth, DType::kInt64);
   Output outer64 = ops::Cast(scope, outer, DType::kInt64);
-  Output offsets = ops::ExpandDims(scope, ops::Range(scope, ops::Const(scope, 0, DType::kInt64), outer64,
-                                                     ops::Const(scope, 1, DType::kInt64)),
-                                   -1) *
-                   depth64;
+  Output offsets =
+      ops::ExpandDims(
+          scope, ops::Range(scope, ops::Const(scope, 0, DType::kInt64), outer64, ops::Const(scope, 1, DType::kInt64)),
+          -1) *
+      depth64;
   Output segment_ids = ops::Reshape(scope, by_outer + offsets, {-1});
   Output rows = ops::ExpandDims(scope, ops::Size(scope, segment_ids), 0);
   Output values = ops::Reshape(scope, dy, ops::ConcatV2(scope, {rows, inner_shape}, 0));
@@ -63,9 +64,7 @@ Output GatheredAlongAxis(const Scope& scope, Output params, Output indices, Outp
   return ReshapeLike(scope, sums, params);
 }
 
-Grads GatherGrad(RuleContext& c) {
-  return {GatheredRows(c.scope(), c.input(0), c.input(1), c.grad(0)), Gradient()};
-}
+Grads GatherGrad(RuleContext& c) { return {GatheredRows(c.scope(), c.input(0), c.input(1), c.grad(0)), Gradient()}; }
 
 Grads GatherV2Grad(RuleContext& c) {
   const Scope& scope = c.scope();
@@ -120,7 +119,8 @@ Grads TensorScatterSubGrad(RuleContext& c) {
   return {c.grad(0), Gradient(), -ops::GatherNd(c.scope(), c.grad(0), c.input(1))};
 }
 
-// Each element gets its segment's gradient; those with a negative id belong to none and get zero.
+// Each element gets its segment's gradient; those with a negative id belong to
+// none and get zero.
 Grads UnsortedSegmentSumGrad(RuleContext& c) {
   const Scope& scope = c.scope();
   Output ids = c.input(1), dy = c.grad(0);
@@ -137,9 +137,7 @@ Grads UnsortedSegmentSumGrad(RuleContext& c) {
   return {ops::SelectV2(scope, belongs, gathered, 0), Gradient(), Gradient()};
 }
 
-Grads SegmentSumGrad(RuleContext& c) {
-  return {ops::GatherV2(c.scope(), c.grad(0), c.input(1), 0), Gradient()};
-}
+Grads SegmentSumGrad(RuleContext& c) { return {ops::GatherV2(c.scope(), c.grad(0), c.input(1), 0), Gradient()}; }
 
 }  // namespace
 

@@ -9,8 +9,9 @@
 
 namespace nabla {
 
-// Rows of a tensor of shape `dense_shape` (an integer vector): row indices[i] gets values[i]; rows that occur several
-// times add up, rows that do not occur are zero.
+// Rows of a tensor of shape `dense_shape` (an integer vector): row indices[i]
+// gets values[i]; rows that occur several times add up, rows that do not occur
+// are zero.
 struct IndexedSlices {
   Output values;       // [n, ...]
   Output indices;      // [n], int32 or int64
@@ -31,9 +32,7 @@ class Gradient {
   Output dense() const { return dense_; }
   const IndexedSlices& slices() const { return slices_; }
   // Of the dense tensor or the slices' values; kInvalid if none.
-  DType dtype() const {
-    return is_dense() ? dense_.dtype() : is_slices() ? slices_.values.dtype() : DType::kInvalid;
-  }
+  DType dtype() const { return is_dense() ? dense_.dtype() : is_slices() ? slices_.values.dtype() : DType::kInvalid; }
 
  private:
   Output dense_;

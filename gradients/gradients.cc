@@ -102,12 +102,11 @@ class Engine {
       Scope scope = ScopeFor(y.node());
       if (given.none()) {
         if (IsComplex(y.dtype())) {
-          return absl::InvalidArgumentError(absl::StrCat("Gradients of complex tensors must set grad_ys (y '",
-                                                         y.name(), "' is ", DTypeName(y.dtype()), ")"));
+          return absl::InvalidArgumentError(absl::StrCat("Gradients of complex tensors must set grad_ys (y '", y.name(),
+                                                         "' is ", DTypeName(y.dtype()), ")"));
         }
         if (!IsFloating(y.dtype()) && !IsInteger(y.dtype())) {
-          return absl::InvalidArgumentError(absl::StrCat("Gradients: '", y.name(), "' of type ",
-                                                         DTypeName(y.dtype()),
+          return absl::InvalidArgumentError(absl::StrCat("Gradients: '", y.name(), "' of type ", DTypeName(y.dtype()),
                                                          " must be numeric to obtain a default gradient"));
         }
         Deliver(y, Ones(scope, y, name));
@@ -132,7 +131,8 @@ class Engine {
     return scope_.status();
   }
 
-  // The xs' ops with no other x behind them, where the walk ends, and what the caller declared constant.
+  // The xs' ops with no other x behind them, where the walk ends, and what the
+  // caller declared constant.
   void FindStopOps() {
     for (Output x : xs_) {
       bool last = true;
@@ -201,8 +201,8 @@ class Engine {
     ScopeGuard guard(context.scope());
     Grads grads = entry.rule(context);
     if (!context.status().ok()) {
-      return absl::Status(context.status().code(), absl::StrCat("gradient of '", op->name(), "' (op type: ",
-                                                                op->op(), "): ", context.status().message()));
+      return absl::Status(context.status().code(), absl::StrCat("gradient of '", op->name(), "' (op type: ", op->op(),
+                                                                "): ", context.status().message()));
     }
     NABLA_RETURN_IF_ERROR(scope_.status());
     if (static_cast<int>(grads.size()) != op->num_inputs()) {
@@ -241,7 +241,8 @@ class Engine {
     }
   }
 
-  // Checks a rule's gradient of input i against the input, and lets the input's static shape refine it.
+  // Checks a rule's gradient of input i against the input, and lets the input's
+  // static shape refine it.
   static absl::Status Verify(Node* op, int i, const Gradient& grad) {
     Output input = op->input(i);
     if (grad.none() || input.dtype() == DType::kResource || input.dtype() == DType::kVariant) return absl::OkStatus();
@@ -253,10 +254,11 @@ class Engine {
     if (!grad.is_dense()) return absl::OkStatus();
     Output dense = grad.dense();
     if (!dense.shape().IsCompatibleWith(input.shape())) {
-      return absl::InternalError(absl::StrCat(
-          "Incompatible shapes between op input and calculated input gradient. Forward operation: ", op->name(),
-          " (op type: ", op->op(), "). Input index: ", i, ". Original input shape: ", input.shape().ToString(),
-          ". Calculated input gradient shape: ", dense.shape().ToString()));
+      return absl::InternalError(
+          absl::StrCat("Incompatible shapes between op input and calculated input gradient. "
+                       "Forward operation: ",
+                       op->name(), " (op type: ", op->op(), "). Input index: ", i, ". Original input shape: ",
+                       input.shape().ToString(), ". Calculated input gradient shape: ", dense.shape().ToString()));
     }
     return op->graph()->RefineShape(dense, input.shape());
   }
@@ -323,14 +325,15 @@ Output ToDense(const Scope& scope, const Gradient& gradient) {
   if (!gradient.is_slices()) return gradient.dense();
   const IndexedSlices& slices = gradient.slices();
   if (!slices.dense_shape) {
-    scope.RecordError(absl::InvalidArgumentError(absl::StrCat(
-        "IndexedSlices '", slices.values.name(), "' cannot be made dense: they have no dense_shape")));
+    scope.RecordError(absl::InvalidArgumentError(
+        absl::StrCat("IndexedSlices '", slices.values.name(), "' cannot be made dense: they have no dense_shape")));
     return Output();
   }
   Shape shape = ConstantValueAsShape(slices.dense_shape);
   if (!shape.IsFullyDefined()) {
     NABLA_LOG(WARNING) << "making IndexedSlices '" << slices.values.name()
-                       << "' dense with a shape unknown until the run; it may take much memory";
+                       << "' dense with a shape unknown until the run; it may "
+                          "take much memory";
   } else if (shape.num_elements() >= kLargeDenseElements) {
     NABLA_LOG(WARNING) << "making IndexedSlices '" << slices.values.name() << "' a dense tensor of "
                        << shape.num_elements() << " elements; it may take much memory";

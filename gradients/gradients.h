@@ -4,8 +4,9 @@
 //   NABLA_ASSIGN_OR_RETURN(Grads g, Gradients(scope, ys, xs));
 //   g[0].dense();  // d loss / d w
 //
-// The method is reverse accumulation over the ops between xs and ys: count for each the uses whose gradient is still
-// to come, visit an op when its count reaches zero, add up what arrived at its outputs, apply its rule. The rules
+// The method is reverse accumulation over the ops between xs and ys: count for
+// each the uses whose gradient is still to come, visit an op when its count
+// reaches zero, add up what arrived at its outputs, apply its rule. The rules
 // compose public ops, so the result can be differentiated again.
 #ifndef NABLA_GRADIENTS_GRADIENTS_H_
 #define NABLA_GRADIENTS_GRADIENTS_H_
@@ -23,14 +24,16 @@ namespace nabla {
 enum class AggregationMethod {
   kAddN,         // one AddN when all have arrived
   kTree,         // pairwise, as they come: lower peak memory
-  kAccumulateN,  // AccumulateNV2 where the shape is static and there are more than two, else kTree
+  kAccumulateN,  // AccumulateNV2 where the shape is static and there are more
+                 // than two, else kTree
 };
 
 // What an x gets that no y depends on.
 enum class UnconnectedGradients { kNone, kZero };
 
 struct GradientOptions {
-  // The incoming gradient of each y; empty, or one per y where none means ones. Complex ys demand one.
+  // The incoming gradient of each y; empty, or one per y where none means ones.
+  // Complex ys demand one.
   Grads grad_ys;
   // The name scope of what is appended.
   std::string name = "gradients";
@@ -44,15 +47,17 @@ struct GradientOptions {
   UnconnectedGradients unconnected = UnconnectedGradients::kNone;
 };
 
-// Sum over ys of dy/dx for each x: one Gradient per x, in order. An x may be a resource handle (of a variable): its
-// gradient is that of the variable's value. Errors: InvalidArgument for ys, xs or grad_ys that do not fit; NotFound
-// for an op without rule on the path ("No gradient defined for operation 'name' (op type: Type)"); what a rule
-// refuses (PreventGradient). On error nothing useful was added. Thread safety: locks the graph.
+// Sum over ys of dy/dx for each x: one Gradient per x, in order. An x may be a
+// resource handle (of a variable): its gradient is that of the variable's
+// value. Errors: InvalidArgument for ys, xs or grad_ys that do not fit;
+// NotFound for an op without rule on the path ("No gradient defined for
+// operation 'name' (op type: Type)"); what a rule refuses (PreventGradient). On
+// error nothing useful was added. Thread safety: locks the graph.
 absl::StatusOr<Grads> Gradients(const Scope& scope, const Outputs& ys, const Outputs& xs,
                                 const GradientOptions& options = {});
 
-// The dense form of a gradient: UnsortedSegmentSum for slices, none for none. A warning is logged where that makes a
-// tensor of 100,000,000 elements or more.
+// The dense form of a gradient: UnsortedSegmentSum for slices, none for none. A
+// warning is logged where that makes a tensor of 100,000,000 elements or more.
 Output ToDense(const Scope& scope, const Gradient& gradient);
 
 }  // namespace nabla

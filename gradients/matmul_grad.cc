@@ -1,4 +1,5 @@
-// Gradients of matrix products. For C = A B: dA = dC B^H, dB = A^H dC; transposes and adjoints move into the flags.
+// Gradients of matrix products. For C = A B: dA = dC B^H, dB = A^H dC;
+// transposes and adjoints move into the flags.
 #include "nabla/gradients/registration.h"
 #include "nabla/gradients/rule_util.h"
 #include "nabla/gradients/unbroadcast.h"
@@ -6,7 +7,8 @@
 namespace nabla {
 namespace {
 
-// The products for op(A) op(B), `multiply(x, y, tx, ty)` being the product with x and y transposed as tx, ty say.
+// The products for op(A) op(B), `multiply(x, y, tx, ty)` being the product with
+// x and y transposed as tx, ty say.
 template <typename Multiply>
 Grads ProductGrads(RuleContext& c, bool ta, bool tb, Output a, Output b, Multiply multiply) {
   Output dc = c.grad(0);
@@ -25,7 +27,8 @@ Grads MatMulGrad(RuleContext& c) {
                       });
 }
 
-// The flags of the batched ops mean conjugate transposes, which makes ProductGrads right for complex numbers as well.
+// The flags of the batched ops mean conjugate transposes, which makes
+// ProductGrads right for complex numbers as well.
 Grads BatchMatMulGrad(RuleContext& c) {
   return ProductGrads(c, c.attr<bool>("adj_x"), c.attr<bool>("adj_y"), c.input(0), c.input(1),
                       [&](Output x, Output y, bool tx, bool ty) {

@@ -19,13 +19,16 @@ Grads BiasAddGradRule(RuleContext& c) {
 // BiasAdd without the choice of layout: the channels are last.
 Grads BiasAddV1Grad(RuleContext& c) { return {c.grad(0), ops::BiasAddGrad(c.scope(), c.grad(0))}; }
 
-// A sum over all but the channels: each element of the input gets its channel's gradient.
+// A sum over all but the channels: each element of the input gets its channel's
+// gradient.
 Grads BiasAddGradGrad(RuleContext& c) {
   const Scope& scope = c.scope();
   Output x = c.input(0), dy = c.grad(0);
   if (c.attr<std::string>("data_format") == "NCHW") {
     if (!x.shape().has_rank()) {
-      return c.Fail(absl::UnimplementedError("data_format NCHW needs an input of known rank to be differentiated"));
+      return c.Fail(
+          absl::UnimplementedError("data_format NCHW needs an input of known "
+                                   "rank to be differentiated"));
     }
     std::vector<int64_t> aligned(x.shape().rank(), 1);
     if (aligned.size() > 1) aligned[1] = -1;
@@ -45,8 +48,8 @@ Grads LogSoftmaxGrad(RuleContext& c) {
   return {dy - SumOverClasses(scope, dy) * ops::Exp(scope, c.output(0))};
 }
 
-// What a gradient of the op's second output (itself the derivative of the loss by the logits) adds for the logits:
-// the softmax's Jacobian applied to it.
+// What a gradient of the op's second output (itself the derivative of the loss
+// by the logits) adds for the logits: the softmax's Jacobian applied to it.
 Output ThroughBackprop(RuleContext& c) {
   Output p = ops::Softmax(c.scope(), c.input(0));
   Output g = c.grad(1);

@@ -10,7 +10,8 @@
 namespace nabla {
 namespace {
 
-// The reduced axes, nonnegative, sorted, each once; nullopt unless the axes are constant and the rank is known.
+// The reduced axes, nonnegative, sorted, each once; nullopt unless the axes are
+// constant and the rank is known.
 absl::optional<std::vector<int64_t>> StaticAxes(Node* reduction) {
   const Shape& shape = reduction->input(0).shape();
   absl::optional<Tensor> axes = ConstantValue(reduction->input(1));
@@ -31,13 +32,15 @@ Output KeptShape(RuleContext& c) {
   Output shape = ops::Shape(scope, c.input(0));
   Output axes = ops::Reshape(scope, ops::Cast(scope, c.input(1), DType::kInt32), {-1});
   Output rank = ops::Size(scope, shape);
-  Output wrapped = ops::FloorMod(scope, axes + rank, rank);  // negative ones count from the end
+  Output wrapped = ops::FloorMod(scope, axes + rank,
+                                 rank);  // negative ones count from the end
   return ops::TensorScatterUpdate(scope, shape, ops::ExpandDims(scope, wrapped, -1),
                                   ops::Fill(scope, ops::Shape(scope, wrapped), ops::Const(scope, 1, DType::kInt32)));
 }
 
-// A value of the reduction's output shape, reshaped so that it broadcasts against the input: with a dimension of size
-// 1 for each reduced one, save where broadcasting supplies it anyway (leading axes).
+// A value of the reduction's output shape, reshaped so that it broadcasts
+// against the input: with a dimension of size 1 for each reduced one, save
+// where broadcasting supplies it anyway (leading axes).
 Output AlignWithInput(RuleContext& c, Output value) {
   const Scope& scope = c.scope();
   if (c.attr<bool>("keep_dims") || value.shape().IsScalar()) return value;
@@ -76,10 +79,11 @@ Grads MeanGrad(RuleContext& c) {
   if (int64_t count = StaticMeanCount(c); count > 0) {
     scaled = count == 1 ? dy : dy / static_cast<double>(count);
   } else {
-    Output count = ops::Size(scope, c.input(0), {.out_type = DType::kInt64}) /
-                   ops::Maximum(scope, ops::Size(scope, c.output(0), {.out_type = DType::kInt64}), 1);
-    // Of nothing, the gradient is empty; of zero elements per mean, dividing by 1 keeps it finite.
-    scaled = dy / ops::Cast(scope, ops::Maximum(scope, count, 1), dy.dtype());
+    Output per_mean = ops::Size(scope, c.input(0), {.out_type = DType::kInt64}) /
+                      ops::Maximum(scope, ops::Size(scope, c.output(0), {.out_type = DType::kInt64}), 1);
+    // Of nothing, the gradient is empty; of zero elements per mean, dividing by
+    // 1 keeps it finite.
+    scaled = dy / ops::Cast(scope, ops::Maximum(scope, per_mean, 1), dy.dtype());
   }
   return {BroadcastLike(scope, AlignWithInput(c, scaled), c.input(0)), Gradient()};
 }
@@ -93,7 +97,8 @@ Grads MaxGrad(RuleContext& c) {
   return {attained * AlignWithInput(c, c.grad(0) / count), Gradient()};
 }
 
-// The product of all other elements, by exclusive products from both sides: right where elements are zero, too.
+// The product of all other elements, by exclusive products from both sides:
+// right where elements are zero, too.
 Grads ProdGrad(RuleContext& c) {
   const Scope& scope = c.scope();
   Output x = c.input(0);
@@ -102,9 +107,9 @@ Grads ProdGrad(RuleContext& c) {
   Output axes = ops::Reshape(scope, ops::Cast(scope, c.input(1), DType::kInt32), {-1});
   Output wrapped = ops::FloorMod(scope, axes + rank, rank);
   Output all = ops::Range(scope, 0, rank, 1);
-  Output is_reduced = ops::TensorScatterUpdate(
-      scope, ops::ZerosLike(scope, all), ops::ExpandDims(scope, wrapped, -1),
-      ops::Fill(scope, ops::Shape(scope, wrapped), ops::Const(scope, 1, DType::kInt32)));
+  Output is_reduced =
+      ops::TensorScatterUpdate(scope, ops::ZerosLike(scope, all), ops::ExpandDims(scope, wrapped, -1),
+                               ops::Fill(scope, ops::Shape(scope, wrapped), ops::Const(scope, 1, DType::kInt32)));
   auto where = [&](int value) {
     return ops::Cast(scope, ops::Reshape(scope, ops::Where(scope, ops::Equal(scope, is_reduced, value)), {-1}),
                      DType::kInt32);
@@ -130,12 +135,12 @@ Grads CumsumGrad(RuleContext& c) {
           Gradient()};
 }
 
-// Where an element is zero this gives 0, as the quotient that it is built on has no value there.
+// Where an element is zero this gives 0, as the quotient that it is built on
+// has no value there.
 Grads CumprodGrad(RuleContext& c) {
   const Scope& scope = c.scope();
   bool exclusive = c.attr<bool>("exclusive"), reverse = c.attr<bool>("reverse");
-  Output sums =
-      ops::Cumsum(scope, c.output(0) * c.grad(0), c.input(1), {.exclusive = exclusive, .reverse = !reverse});
+  Output sums = ops::Cumsum(scope, c.output(0) * c.grad(0), c.input(1), {.exclusive = exclusive, .reverse = !reverse});
   return {ops::DivNoNan(scope, sums, c.input(0)), Gradient()};
 }
 

@@ -1,5 +1,5 @@
-// The families of rules, each in gradients/<family>_grad.cc. A new family: declare it here and call it in
-// registration.cc.
+// The families of rules, each in gradients/<family>_grad.cc. A new family:
+// declare it here and call it in registration.cc.
 #ifndef NABLA_GRADIENTS_REGISTRATION_H_
 #define NABLA_GRADIENTS_REGISTRATION_H_
 

@@ -6,10 +6,12 @@
 //   }
 //   registry.Add("Tanh", TanhGrad);
 //
-// A rule returns one Gradient per input (none where the input has no influence or is not differentiable). It composes
-// public ops, with the operators on Outputs or builders given c.scope(), so that its result is differentiable. It
-// never un-broadcasts (for ops added with Broadcasting, the engine sums each gradient down to its input's shape) and
-// never adds up several uses (the engine aggregates).
+// A rule returns one Gradient per input (none where the input has no influence
+// or is not differentiable). It composes public ops, with the operators on
+// Outputs or builders given c.scope(), so that its result is differentiable. It
+// never un-broadcasts (for ops added with Broadcasting, the engine sums each
+// gradient down to its input's shape) and never adds up several uses (the
+// engine aggregates).
 #ifndef NABLA_GRADIENTS_RULE_H_
 #define NABLA_GRADIENTS_RULE_H_
 
@@ -29,7 +31,8 @@ class RuleContext {
  public:
   RuleContext(const Scope& scope, Node* op, Grads grads) : scope_(scope), op_(op), grads_(std::move(grads)) {}
 
-  // Where the rule's nodes go: "<gradients>/<op name>_grad". Also the current scope (Scope::Current).
+  // Where the rule's nodes go: "<gradients>/<op name>_grad". Also the current
+  // scope (Scope::Current).
   const Scope& scope() const { return scope_; }
   Node* op() const { return op_; }
   int num_inputs() const { return op_->num_inputs(); }
@@ -43,17 +46,20 @@ class RuleContext {
 
   // Whether anything depends on output i.
   bool has_grad(int i) const { return !grads_[i].none(); }
-  // The gradient of output i, dense: slices are densified, and zeros are made where nothing depends on the output (so
-  // ask has_grad first where the rule can do without).
+  // The gradient of output i, dense: slices are densified, and zeros are made
+  // where nothing depends on the output (so ask has_grad first where the rule
+  // can do without).
   Output grad(int i);
   // As it came.
   const Gradient& gradient(int i) const { return grads_[i]; }
 
-  // Whether the engine will use the gradient of input i; a rule may skip work for the others (and return none).
+  // Whether the engine will use the gradient of input i; a rule may skip work
+  // for the others (and return none).
   bool needs_input_grad(int i) const { return needed_.empty() || needed_[i]; }
   void set_needed(std::vector<bool> needed) { needed_ = std::move(needed); }
 
-  // Refuses: return Fail(absl::UnimplementedError("…")). The engine adds the op's name and type.
+  // Refuses: return Fail(absl::UnimplementedError("…")). The engine adds the
+  // op's name and type.
   Grads Fail(absl::Status status);
   const absl::Status& status() const { return status_; }
 
@@ -67,7 +73,8 @@ class RuleContext {
 
 using GradientRule = Grads (*)(RuleContext& c);
 
-// Rules by op. Filled once by RegisterAllGradients(), read from any thread afterwards.
+// Rules by op. Filled once by RegisterAllGradients(), read from any thread
+// afterwards.
 class GradientRegistry {
  public:
   struct Entry {
@@ -77,7 +84,8 @@ class GradientRegistry {
   static GradientRegistry& Global();
 
   void Add(absl::string_view op, GradientRule rule);
-  // For ops whose inputs are broadcast against each other: the rule returns gradients of the output's shape.
+  // For ops whose inputs are broadcast against each other: the rule returns
+  // gradients of the output's shape.
   void Broadcasting(absl::string_view op, GradientRule rule);
   // Nothing flows back through these: comparisons, shapes, random numbers, …
   void NotDifferentiable(std::initializer_list<absl::string_view> ops);

@@ -22,7 +22,8 @@ Output ReshapeLike(const Scope& scope, Output value, Output x) {
     unknown += dim == kUnknownDim;
     empty |= dim == 0;
   }
-  // Reshape works out one dimension from the number of elements, unless another is 0.
+  // Reshape works out one dimension from the number of elements, unless another
+  // is 0.
   if (unknown == 0 || (unknown == 1 && !empty)) return ops::Reshape(scope, value, shape);
   return ops::Reshape(scope, value, ops::Shape(scope, x));
 }
@@ -39,8 +40,6 @@ Input AllAxes(const Scope& scope, Output x) {
   return axes;
 }
 
-Output SumAll(const Scope& scope, Output x) {
-  return x.shape().IsScalar() ? x : ops::Sum(scope, x, AllAxes(scope, x));
-}
+Output SumAll(const Scope& scope, Output x) { return x.shape().IsScalar() ? x : ops::Sum(scope, x, AllAxes(scope, x)); }
 
 }  // namespace nabla

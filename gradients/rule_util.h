@@ -1,4 +1,5 @@
-// What several families of rules need: shapes as operands (constants where static), sums over everything.
+// What several families of rules need: shapes as operands (constants where
+// static), sums over everything.
 #ifndef NABLA_GRADIENTS_RULE_UTIL_H_
 #define NABLA_GRADIENTS_RULE_UTIL_H_
 
@@ -10,11 +11,12 @@ namespace nabla {
 // The complex conjugate; x itself if it is real.
 Output Conjugate(const Scope& scope, Output x);
 
-// x's shape as an integer vector operand: a constant where it is static, else a Shape node.
+// x's shape as an integer vector operand: a constant where it is static, else a
+// Shape node.
 Input ShapeOperand(const Scope& scope, Output x, DType dtype = DType::kInt32);
 
-// `value` with x's shape. The same number of elements is required; costs no Shape node if at most one of x's
-// dimensions is unknown.
+// `value` with x's shape. The same number of elements is required; costs no
+// Shape node if at most one of x's dimensions is unknown.
 Output ReshapeLike(const Scope& scope, Output value, Output x);
 
 // `value`, broadcastable to x's shape, broadcast to it.

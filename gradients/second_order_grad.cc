@@ -1,4 +1,5 @@
-// Gradients of the ops that other rules emit, so that gradients can be differentiated again.
+// Gradients of the ops that other rules emit, so that gradients can be
+// differentiated again.
 #include "nabla/gradients/registration.h"
 #include "nabla/gradients/rule_util.h"
 

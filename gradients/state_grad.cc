@@ -1,4 +1,5 @@
-// Gradients of variables, and the ops of state and chance through which nothing flows back.
+// Gradients of variables, and the ops of state and chance through which nothing
+// flows back.
 #include "nabla/gradients/registration.h"
 #include "nabla/gradients/rule_util.h"
 #include "nabla/graph/resource_handle.h"
@@ -38,8 +39,8 @@ Grads ResourceGatherGrad(RuleContext& c) {
 }
 
 Grads ResourceGatherNdGrad(RuleContext& c) {
-  return {ops::ScatterNd(c.scope(), c.input(1), c.grad(0), ops::Cast(c.scope(), ops::VariableShape(c.scope(), c.input(0)),
-                                                                     c.input(1).dtype())),
+  return {ops::ScatterNd(c.scope(), c.input(1), c.grad(0),
+                         ops::Cast(c.scope(), ops::VariableShape(c.scope(), c.input(0)), c.input(1).dtype())),
           Gradient()};
 }
 

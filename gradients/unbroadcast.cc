@@ -15,7 +15,8 @@ struct Plan {
   bool inner = false;         // some of them are the input's dimensions of size 1
 };
 
-// For shapes[which] among shapes that are broadcast against each other; nullopt if only the run can tell.
+// For shapes[which] among shapes that are broadcast against each other; nullopt
+// if only the run can tell.
 absl::optional<Plan> PlanStatically(const std::vector<Shape>& shapes, int which) {
   int rank = 0;
   for (const Shape& shape : shapes) {

@@ -19,14 +19,15 @@ constexpr absl::string_view kMagic("\x93NUMPY", 6);
 constexpr size_t kMaxHeader = 1 << 20;
 
 struct Header {
-  char kind = 0;        // 'f', 'i', 'S', …
+  char kind = 0;          // 'f', 'i', 'S', …
   int64_t item_size = 0;  // bytes of one element
   bool swapped = false;
   bool fortran_order = false;
   std::vector<int64_t> dims;
 };
 
-// Reads the Python dictionary literal that the header is: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+// Reads the Python dictionary literal that the header is: {'descr': '<f4',
+// 'fortran_order': False, 'shape': (2, 3), }
 class HeaderParser {
  public:
   HeaderParser(absl::string_view text, absl::string_view source) : text_(text), source_(source) {}
@@ -146,9 +147,7 @@ DType DTypeOfHeader(const Header& header) {
              : header.item_size == 8 ? DType::kUInt64
                                      : DType::kInvalid;
     case 'c':
-      return header.item_size == 8    ? DType::kComplex64
-             : header.item_size == 16 ? DType::kComplex128
-                                      : DType::kInvalid;
+      return header.item_size == 8 ? DType::kComplex64 : header.item_size == 16 ? DType::kComplex128 : DType::kInvalid;
     case 'S':
     case 'a':
     case 'U':
@@ -194,7 +193,8 @@ std::string StringElement(const char* bytes, const Header& header) {
   return value;
 }
 
-// The source position of each element in row-major order, for data in column-major order.
+// The source position of each element in row-major order, for data in
+// column-major order.
 class ElementOrder {
  public:
   explicit ElementOrder(const Header& header) : dims_(header.dims), index_(header.dims.size()) {
@@ -231,8 +231,8 @@ std::string DescrOf(const Tensor& tensor, int64_t string_size) {
   if (dtype == DType::kHalf || dtype == DType::kFloat || dtype == DType::kDouble) return sized("<f");
   if (IsComplex(dtype)) return sized("<c");
   if (dtype == DType::kInt4 || dtype == DType::kUInt4) return "";
-  if (IsInteger(dtype)) return absl::StrCat(DTypeSize(dtype) == 1 ? "|" : "<", IsUnsigned(dtype) ? "u" : "i",
-                                            DTypeSize(dtype));
+  if (IsInteger(dtype))
+    return absl::StrCat(DTypeSize(dtype) == 1 ? "|" : "<", IsUnsigned(dtype) ? "u" : "i", DTypeSize(dtype));
   return "";
 }
 
@@ -261,19 +261,20 @@ absl::StatusOr<Tensor> ParseNpy(absl::string_view bytes, absl::string_view sourc
   data_start += header_size;
   DType dtype = DTypeOfHeader(header);
   if (dtype == DType::kInvalid) {
-    return absl::InvalidArgumentError(absl::StrCat(source, ": NumPy type '", std::string(1, header.kind),
-                                                   header.item_size, "' is not supported"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(source, ": NumPy type '", std::string(1, header.kind), header.item_size, "' is not supported"));
   }
   absl::StatusOr<Shape> shape = Shape::FromDims(header.dims);
   if (!shape.ok()) return absl::InvalidArgumentError(absl::StrCat(source, ": ", shape.status().message()));
   int64_t count = shape->num_elements(), size;
   bool fits = CheckedMultiply(count, header.item_size, &size);
   if (!fits || static_cast<uint64_t>(size) != bytes.size() - data_start) {
-    return absl::InvalidArgumentError(absl::StrCat(source, ": shape ", shape->ToString(), " of ",
-                                                   header.item_size, "-byte elements does not match the ",
-                                                   bytes.size() - data_start, " bytes that follow the header"));
+    return absl::InvalidArgumentError(absl::StrCat(source, ": shape ", shape->ToString(), " of ", header.item_size,
+                                                   "-byte elements does not match the ", bytes.size() - data_start,
+                                                   " bytes that follow the header"));
   }
-  // Elements without bytes (|S0) would let a few bytes of file stand for any number of strings.
+  // Elements without bytes (|S0) would let a few bytes of file stand for any
+  // number of strings.
   if (header.item_size == 0 && count > (1 << 20)) {
     return absl::InvalidArgumentError(absl::StrCat(source, ": too many empty elements: ", count));
   }
@@ -310,7 +311,8 @@ absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
   if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be opened: ", strerror(errno)));
   std::ostringstream bytes;
   bytes << file.rdbuf();
-  if (file.bad() || bytes.fail()) return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be read, or is empty"));
+  if (file.bad() || bytes.fail())
+    return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be read, or is empty"));
   return ParseNpy(bytes.str(), path);
 }
 

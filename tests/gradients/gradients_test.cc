@@ -1,5 +1,5 @@
-// The engine: which ops it passes through, how it aggregates, what it refuses. The rules' numbers are checked by the
-// op cases (tests/cases).
+// The engine: which ops it passes through, how it aggregates, what it refuses.
+// The rules' numbers are checked by the op cases (tests/cases).
 #include "nabla/gradients/gradients.h"
 
 #include <gmock/gmock.h>
@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "nabla/gradients/rule.h"
 #include "nabla/graph/constant_value.h"
+#include "nabla/graph/shape_inference.h"
 #include "nabla/ops/ops.h"
 #include "nabla/runtime/kernels/kernels.h"
 #include "nabla/runtime/session.h"
@@ -198,8 +199,9 @@ TEST_F(GradientsTest, AggregationMethods) {
     int add_n = CountOps("AddN"), accumulate = CountOps("AccumulateNV2");
     Grads g = Differentiate({x * 2, x * 3, x * 4, x * 5}, {x}, {.aggregation = method});
     EXPECT_THAT(Values(g[0].dense()), ElementsAre(14, 14));
-    EXPECT_EQ(CountOps("AddN") - add_n,
-              method == AggregationMethod::kAddN ? 1 : method == AggregationMethod::kTree ? 3 : 0);
+    EXPECT_EQ(CountOps("AddN") - add_n, method == AggregationMethod::kAddN   ? 1
+                                        : method == AggregationMethod::kTree ? 3
+                                                                             : 0);
     EXPECT_EQ(CountOps("AccumulateNV2") - accumulate, method == AggregationMethod::kAccumulateN ? 1 : 0);
   }
 }
@@ -327,8 +329,11 @@ class OddOpsTest : public ::testing::Test {
     }
     GradientRegistry& rules = GradientRegistry::Global();
     rules.Add("TestWrongCount", [](RuleContext& c) -> Grads { return {c.grad(0), c.grad(0)}; });
-    rules.Add("TestWrongDType", [](RuleContext& c) -> Grads { return {ops::Cast(c.scope(), c.grad(0), DType::kFloat)}; });
-    rules.Add("TestWrongShape", [](RuleContext& c) -> Grads { return {ops::Const(c.scope(), Tensor::Of<double>({2}, {1, 2}))}; });
+    rules.Add("TestWrongDType",
+              [](RuleContext& c) -> Grads { return {ops::Cast(c.scope(), c.grad(0), DType::kFloat)}; });
+    rules.Add("TestWrongShape", [](RuleContext& c) -> Grads {
+      return {ops::Const(c.scope(), Tensor::Of<double>({2}, {1, 2}))};
+    });
   }
   std::string ErrorFor(const std::string& op) {
     Graph graph;
@@ -341,21 +346,25 @@ class OddOpsTest : public ::testing::Test {
 };
 
 TEST_F(OddOpsTest, WrongCount) {
-  EXPECT_THAT(ErrorFor("TestWrongCount"),
-              HasSubstr("Num gradients 2 generated for op 'odd' (op type: TestWrongCount) do not match num inputs 1"));
+  EXPECT_THAT(ErrorFor("TestWrongCount"), HasSubstr("Num gradients 2 generated for op 'odd' (op type: "
+                                                    "TestWrongCount) do not match num inputs 1"));
 }
 
-TEST_F(OddOpsTest, WrongDType) { EXPECT_THAT(ErrorFor("TestWrongDType"), HasSubstr("has type float, expected double")); }
+TEST_F(OddOpsTest, WrongDType) {
+  EXPECT_THAT(ErrorFor("TestWrongDType"), HasSubstr("has type float, expected double"));
+}
 
 TEST_F(OddOpsTest, WrongShape) {
-  EXPECT_THAT(ErrorFor("TestWrongShape"), HasSubstr("Incompatible shapes between op input and calculated input gradient"));
+  EXPECT_THAT(ErrorFor("TestWrongShape"), HasSubstr("Incompatible shapes between op input and calculated "
+                                                    "input gradient"));
 }
 
 TEST_F(OddOpsTest, NoRule) {
   EXPECT_EQ(ErrorFor("TestNoRule"), "No gradient defined for operation 'odd' (op type: TestNoRule)");
 }
 
-// No recursion on the graph's depth, and linear time: a quadratic engine would run for minutes here.
+// No recursion on the graph's depth, and linear time: a quadratic engine would
+// run for minutes here.
 TEST_F(GradientsTest, LongChain) {
   Output x = Double(1);
   Output y = x;

@@ -50,18 +50,17 @@ TEST(NpyTest, BFloat16IsWrittenAsFloat) {
 }
 
 TEST(NpyTest, FortranOrderAndBigEndian) {
-  absl::StatusOr<Tensor> t = ParseNpy(
-      File("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }",
-           std::string("\x00\x01\x00\x02\x00\x03\x00\x04\x00\x05\x00\x06", 12)),
-      "test");
+  absl::StatusOr<Tensor> t = ParseNpy(File("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }",
+                                           std::string("\x00\x01\x00\x02\x00\x03\x00\x04\x00\x05\x00\x06", 12)),
+                                      "test");
   ASSERT_TRUE(t.ok()) << t.status();
   EXPECT_THAT(t->flat<int16_t>(), ElementsAre(1, 3, 5, 2, 4, 6));
 }
 
 TEST(NpyTest, UnicodeBecomesUtf8) {
-  absl::StatusOr<Tensor> t = ParseNpy(
-      File("{'descr': '<U2', 'fortran_order': False, 'shape': (1,), }", std::string("\xe9\x00\x00\x00\x00\x00\x00\x00", 8)),
-      "test");
+  absl::StatusOr<Tensor> t = ParseNpy(File("{'descr': '<U2', 'fortran_order': False, 'shape': (1,), }",
+                                           std::string("\xe9\x00\x00\x00\x00\x00\x00\x00", 8)),
+                                      "test");
   ASSERT_TRUE(t.ok()) << t.status();
   EXPECT_THAT(t->flat<std::string>(), ElementsAre("\xc3\xa9"));
 }
@@ -80,9 +79,7 @@ TEST(NpyTest, MalformedFilesAreErrors) {
   EXPECT_THAT(error(File("{'descr': '<f4'", "")), HasSubstr("malformed"));
 }
 
-TEST(NpyTest, MissingFile) {
-  EXPECT_EQ(ReadNpy("/nonexistent/x.npy").status().code(), absl::StatusCode::kNotFound);
-}
+TEST(NpyTest, MissingFile) { EXPECT_EQ(ReadNpy("/nonexistent/x.npy").status().code(), absl::StatusCode::kNotFound); }
 
 TEST(NpyTest, WritesFiles) {
   std::string path = absl::StrCat(getenv("TEST_TMPDIR"), "/t.npy");
