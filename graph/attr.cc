@@ -132,11 +132,11 @@ bool IsEmptyList(const Attr& attr) {
 
 }  // namespace
 
-#define NABLA_ATTR_ON_HEAP(type, kind)                                                              \
-  Attr::Attr(type value) : kind_(kind), heap_(std::make_shared<const type>(std::move(value))) {}    \
-  template <>                                                                                       \
-  const type* Attr::As<type>() const {                                                              \
-    return kind_ == kind ? static_cast<const type*>(heap_.get()) : nullptr;                         \
+#define NABLA_ATTR_ON_HEAP(type, kind)                                                           \
+  Attr::Attr(type value) : kind_(kind), heap_(std::make_shared<const type>(std::move(value))) {} \
+  template <>                                                                                    \
+  const type* Attr::As<type>() const {                                                           \
+    return kind_ == kind ? static_cast<const type*>(heap_.get()) : nullptr;                      \
   }
 NABLA_ATTR_ON_HEAP(std::string, Kind::kString)
 NABLA_ATTR_ON_HEAP(Shape, Kind::kShape)
@@ -145,13 +145,14 @@ NABLA_ATTR_ON_HEAP(FunctionRef, Kind::kFunc)
 NABLA_ATTR_ON_HEAP(AttrPlaceholder, Kind::kPlaceholder)
 #undef NABLA_ATTR_ON_HEAP
 
-#define NABLA_ATTR_LIST(type, kind)                                                                                   \
-  Attr::Attr(std::vector<type> value) : kind_(kind), heap_(std::make_shared<const std::vector<type>>(std::move(value))) {} \
-  template <>                                                                                                         \
-  const std::vector<type>* Attr::As<std::vector<type>>() const {                                                      \
-    if (kind_ == kind) return static_cast<const std::vector<type>*>(heap_.get());                                     \
-    static const auto* const kEmpty = new std::vector<type>;                                                          \
-    return kind_ == Kind::kEmptyList ? kEmpty : nullptr;                                                              \
+#define NABLA_ATTR_LIST(type, kind)                                                        \
+  Attr::Attr(std::vector<type> value)                                                      \
+      : kind_(kind), heap_(std::make_shared<const std::vector<type>>(std::move(value))) {} \
+  template <>                                                                              \
+  const std::vector<type>* Attr::As<std::vector<type>>() const {                           \
+    if (kind_ == kind) return static_cast<const std::vector<type>*>(heap_.get());          \
+    static const auto* const kEmpty = new std::vector<type>;                               \
+    return kind_ == Kind::kEmptyList ? kEmpty : nullptr;                                   \
   }
 NABLA_ATTR_LIST(std::string, Kind::kListString)
 NABLA_ATTR_LIST(int64_t, Kind::kListInt)
@@ -163,9 +164,9 @@ NABLA_ATTR_LIST(Tensor, Kind::kListTensor)
 NABLA_ATTR_LIST(FunctionRef, Kind::kListFunc)
 #undef NABLA_ATTR_LIST
 
-#define NABLA_ATTR_INLINE(type, kind, field)      \
-  template <>                                     \
-  const type* Attr::As<type>() const {            \
+#define NABLA_ATTR_INLINE(type, kind, field)       \
+  template <>                                      \
+  const type* Attr::As<type>() const {             \
     return kind_ == kind ? &bits_.field : nullptr; \
   }
 NABLA_ATTR_INLINE(int64_t, Kind::kInt, i)

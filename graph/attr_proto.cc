@@ -29,8 +29,7 @@ absl::StatusOr<Attr> ReadAttr(Proto& proto, int depth);
 
 absl::StatusOr<FunctionRef> ReadFunction(const NameAttrList& proto, int depth) {
   if (depth >= kMaxFunctionDepth) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("function attrs are nested more than ", kMaxFunctionDepth, " deep"));
+    return absl::InvalidArgumentError(absl::StrCat("function attrs are nested more than ", kMaxFunctionDepth, " deep"));
   }
   FunctionRef function;
   function.name = proto.name();

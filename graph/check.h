@@ -10,12 +10,12 @@
 #include "absl/base/optimization.h"
 
 // Evaluated in every build mode.
-#define NABLA_CHECK(condition)                                                                       \
-  do {                                                                                               \
-    if (ABSL_PREDICT_FALSE(!(condition))) {                                                          \
-      std::fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #condition);             \
-      std::abort();                                                                                  \
-    }                                                                                                \
+#define NABLA_CHECK(condition)                                                           \
+  do {                                                                                   \
+    if (ABSL_PREDICT_FALSE(!(condition))) {                                              \
+      std::fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                      \
+    }                                                                                    \
   } while (false)
 
 // For checks too dear for optimised builds.

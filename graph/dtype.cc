@@ -104,9 +104,7 @@ bool IsKnown(DType dtype) { return InfoOf(BaseDType(dtype)).name != nullptr; }
 
 bool IsRef(DType dtype) { return static_cast<int>(dtype) > kRefOffset; }
 
-DType BaseDType(DType dtype) {
-  return IsRef(dtype) ? static_cast<DType>(static_cast<int>(dtype) - kRefOffset) : dtype;
-}
+DType BaseDType(DType dtype) { return IsRef(dtype) ? static_cast<DType>(static_cast<int>(dtype) - kRefOffset) : dtype; }
 
 DType MakeRef(DType dtype) {
   return IsRef(dtype) || dtype == DType::kInvalid ? dtype : static_cast<DType>(static_cast<int>(dtype) + kRefOffset);

@@ -20,7 +20,7 @@ float FromBits(uint32_t word) {
 
 uint16_t FloatToHalfBits(float value) {
   constexpr uint32_t kInfinity = 0x7f800000u;
-  constexpr uint32_t kTooLarge = (127u + 16u) << 23;     // 2^16: infinity in half
+  constexpr uint32_t kTooLarge = (127u + 16u) << 23;        // 2^16: infinity in half
   constexpr uint32_t kSmallestNormal = (127u - 14u) << 23;  // 2^-14
   const uint32_t word = Bits(value);
   const uint32_t sign = (word >> 16) & 0x8000u;

@@ -17,8 +17,8 @@ absl::StatusOr<Shape> Shape::FromDims(absl::Span<const int64_t> dims, bool allow
   int64_t product = 1;
   for (int64_t dim : dims) {
     if (dim < 0 && !(allow_unknown && dim == kUnknownDim)) {
-      return absl::InvalidArgumentError(absl::StrCat("a dimension is ", dim, "; expected at least ",
-                                                     allow_unknown ? "-1 (unknown)" : "0"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("a dimension is ", dim, "; expected at least ", allow_unknown ? "-1 (unknown)" : "0"));
     }
     // Zeros are left out, so that no product of some of the dimensions (a stride) overflows either.
     if (dim > 0 && !CheckedMultiply(product, dim, &product)) {
@@ -123,8 +123,8 @@ absl::StatusOr<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
     } else if (y < 0) {
       dim = x;
     } else {
-      return absl::InvalidArgumentError(absl::StrCat("shapes ", a.ToString(), " and ", b.ToString(),
-                                                     " do not broadcast: ", x, " against ", y));
+      return absl::InvalidArgumentError(
+          absl::StrCat("shapes ", a.ToString(), " and ", b.ToString(), " do not broadcast: ", x, " against ", y));
     }
     result.set_dim(offset + i, dim);
   }

@@ -57,8 +57,7 @@ absl::StatusOr<Tensor> Tensor::Allocate(DType dtype, Shape shape) {
   Tensor t;
   t.num_elements_ = shape.num_elements();
   if (ABSL_PREDICT_FALSE(t.num_elements_ < 0 || !shape.IsFullyDefined())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a tensor needs a fully defined shape, not ", shape.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("a tensor needs a fully defined shape, not ", shape.ToString()));
   }
   if (ABSL_PREDICT_FALSE(!AllocateElements(dtype, t.num_elements_, &t.buffer_))) {
     return absl::ResourceExhaustedError(
@@ -74,12 +73,10 @@ absl::StatusOr<Tensor> Tensor::FromBuffer(DType dtype, Shape shape, Buffer* buff
   Tensor t;
   t.buffer_ = buffer;  // from here on released on every way out
   if (!IsPod(dtype)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("bytes cannot become a tensor of type ", DTypeName(dtype)));
+    return absl::InvalidArgumentError(absl::StrCat("bytes cannot become a tensor of type ", DTypeName(dtype)));
   }
   if (!shape.IsFullyDefined()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a tensor needs a fully defined shape, not ", shape.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("a tensor needs a fully defined shape, not ", shape.ToString()));
   }
   t.num_elements_ = shape.num_elements();
   size_t bytes;

@@ -1,4 +1,4 @@
-// Numbers and arrays as text, NumPy's way.
+// Numbers as text, NumPy's and Python's way. Tensor::ToString and ValuesToString are built on these.
 #ifndef NABLA_GRAPH_TENSOR_FORMAT_H_
 #define NABLA_GRAPH_TENSOR_FORMAT_H_
 

@@ -52,7 +52,8 @@ absl::Status FillFrom(const char* name, const Field& field, Convert convert, Ten
 template <typename R, typename Field>
 absl::Status FillComplex(const char* name, const Field& field, Tensor* tensor) {
   if (field.size() % 2 != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " has ", field.size(), " values; expected real and imaginary parts in pairs"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " has ", field.size(), " values; expected real and imaginary parts in pairs"));
   }
   const int64_t count = field.size() / 2;
   const int64_t n = tensor->num_elements();
@@ -65,7 +66,8 @@ absl::Status FillComplex(const char* name, const Field& field, Tensor* tensor) {
 
 template <typename T, typename Field>
 absl::Status FillCast(const char* name, const Field& field, Tensor* tensor) {
-  return FillFrom<T>(name, field, [](auto entry) { return static_cast<T>(entry); }, tensor);
+  return FillFrom<T>(
+      name, field, [](auto entry) { return static_cast<T>(entry); }, tensor);
 }
 
 int8_t SignExtendNibble(uint8_t byte) { return static_cast<int8_t>(static_cast<int8_t>(byte << 4) >> 4); }
@@ -131,8 +133,8 @@ absl::Status FillFromValues(const TensorProto& proto, Tensor* tensor) {
       return FillFrom<std::string>(
           "string_val", proto.string_val(), [](const std::string& entry) { return entry; }, tensor);
     default:
-      return absl::InvalidArgumentError(
-          absl::StrCat("elements of type ", DTypeName(tensor->dtype()), " live in a process and cannot be read from a file"));
+      return absl::InvalidArgumentError(absl::StrCat("elements of type ", DTypeName(tensor->dtype()),
+                                                     " live in a process and cannot be read from a file"));
   }
 }
 
@@ -322,9 +324,8 @@ absl::StatusOr<Tensor> TensorFromProto(TensorProto&& proto) {
   NABLA_ASSIGN_OR_RETURN(Header header, ReadHeader(proto));
   if (!IsPod(header.dtype)) return TensorFromProto(proto);
   NABLA_RETURN_IF_ERROR(CheckContentSize(header, proto.tensor_content().size()));
-  NABLA_ASSIGN_OR_RETURN(Tensor tensor,
-                         Tensor::FromBuffer(header.dtype, std::move(header.shape),
-                                            Buffer::Adopt(std::move(*proto.mutable_tensor_content()))));
+  NABLA_ASSIGN_OR_RETURN(Tensor tensor, Tensor::FromBuffer(header.dtype, std::move(header.shape),
+                                                           Buffer::Adopt(std::move(*proto.mutable_tensor_content()))));
   Normalize(&tensor);
   return tensor;
 }
