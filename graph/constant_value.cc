@@ -359,8 +359,9 @@ const absl::flat_hash_map<absl::string_view, Rule>& Rules() {
         {"InvertPermutation", InvertPermutationRule},
     };
     for (absl::string_view op :
-         {"Add", "AddV2", "Sub", "Mul", "Div", "TruncateDiv", "FloorDiv", "FloorMod", "Mod", "TruncateMod", "Maximum",
-          "Minimum", "Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "LogicalAnd", "LogicalOr"}) {
+         {"Add",      "AddV2",        "Sub",         "Mul",      "Div",        "TruncateDiv", "FloorDiv",
+          "FloorMod", "Mod",          "TruncateMod", "Maximum",  "Minimum",    "Less",        "LessEqual",
+          "Greater",  "GreaterEqual", "Equal",       "NotEqual", "LogicalAnd", "LogicalOr"}) {
       map.emplace(op, BinaryRule);
     }
     for (absl::string_view op : {"Neg", "Abs", "Sign", "Square", "LogicalNot", "Cast"}) map.emplace(op, UnaryRule);

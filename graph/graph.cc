@@ -6,22 +6,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "nabla/graph/error_text.h"
 #include "nabla/graph/function_library.h"
 #include "nabla/graph/similar_names.h"
 #include "nabla/graph/status_macros.h"
 
 namespace nabla {
-namespace {
-
-// What errors quote of a name from a file.
-std::string Shorten(absl::string_view name) {
-  constexpr size_t kMaxShown = 200;
-  if (name.size() <= kMaxShown) return std::string(name);
-  return absl::StrCat(name.substr(0, kMaxShown), "…");
-}
-
-}  // namespace
-
 bool IsValidNodeName(absl::string_view name) {
   if (name.empty()) return false;
   if (!absl::ascii_isalnum(name[0]) && name[0] != '.' && name[0] != '_') return false;
@@ -32,7 +22,7 @@ bool IsValidNodeName(absl::string_view name) {
 
 absl::StatusOr<std::pair<std::string, int>> ParseTensorName(absl::string_view name) {
   const auto malformed = [&](absl::string_view why) {
-    return absl::InvalidArgumentError(absl::StrCat("'", Shorten(name), "' is no tensor name: ", why));
+    return absl::InvalidArgumentError(absl::StrCat(Quoted(name), " is no tensor name: ", why));
   };
   if (!name.empty() && name[0] == '^') return malformed("it names a control input");
   int index = 0;
@@ -70,8 +60,7 @@ absl::StatusOr<Output> Graph::FindOutput(absl::string_view tensor_name) const {
     for (const std::unique_ptr<Node>& other : nodes_) {
       if (other != nullptr) similar.Consider(other->name());
     }
-    return absl::NotFoundError(
-        absl::StrCat("the graph has no node '", Shorten(name), "'", DidYouMean(similar.Take())));
+    return absl::NotFoundError(absl::StrCat("the graph has no node ", Quoted(name), DidYouMean(similar.Take())));
   }
   if (index >= node->num_outputs()) {
     return absl::InvalidArgumentError(absl::StrCat("there is no tensor '", name, ":", index, "': node '", name,

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "nabla/graph/error_text.h"
 #include "nabla/graph/graph.h"
 #include "nabla/graph/shape_inference.h"
 #include "nabla/graph/similar_names.h"
@@ -14,7 +15,8 @@ namespace nabla {
 namespace {
 
 absl::Status Annotate(const absl::Status& status, const NodeDesc& desc) {
-  return absl::Status(status.code(), absl::StrCat("node '", desc.name, "' (op ", desc.op, "): ", status.message()));
+  return absl::Status(status.code(),
+                      absl::StrCat("node ", Quoted(desc.name), " (op ", desc.op, "): ", status.message()));
 }
 
 // The formal input that actual input `i` belongs to, for error messages.
@@ -45,9 +47,8 @@ absl::StatusOr<Node*> Graph::AddNode(NodeDesc desc) {
   const auto lock = Lock();
   const OpSpec* spec = FindSpec(desc.op);
   if (spec == nullptr) {
-    return Annotate(absl::NotFoundError(absl::StrCat("unknown op '", desc.op.substr(0, 200), "'",
-                                                     DidYouMean(registry_->Similar(desc.op)))),
-                    desc);
+    return absl::NotFoundError(absl::StrCat("node ", Quoted(desc.name), ": unknown op ", Quoted(desc.op),
+                                            DidYouMean(registry_->Similar(desc.op))));
   }
   if (desc.name.empty()) desc.name = names_.Unique(desc.op);
   if (!IsValidNodeName(desc.name)) {
@@ -68,16 +69,16 @@ absl::StatusOr<Node*> Graph::AddNode(NodeDesc desc) {
     if (status.ok()) status = ArgDTypes(spec->outputs(), desc.attrs, &output_dtypes);
     if (!status.ok()) return Annotate(status, desc);
     if (input_dtypes.size() != desc.inputs.size()) {
-      return Annotate(absl::InvalidArgumentError(absl::StrCat("has ", desc.inputs.size(), " inputs, expected ",
-                                                              input_dtypes.size())),
+      return Annotate(absl::InvalidArgumentError(
+                          absl::StrCat("has ", desc.inputs.size(), " inputs, expected ", input_dtypes.size())),
                       desc);
     }
     for (size_t i = 0; i < input_dtypes.size(); ++i) {
       const Output source = desc.inputs[i];
       if (!source || !OwnsOutput(source) || Accepts(input_dtypes[i], source.dtype())) continue;
-      return Annotate(absl::InvalidArgumentError(absl::StrCat(
-                          InputLabel(*spec, desc.attrs, i), " is '", source.name(), "' of dtype ",
-                          DTypeName(source.dtype()), ", expected ", DTypeName(input_dtypes[i]))),
+      return Annotate(absl::InvalidArgumentError(absl::StrCat(InputLabel(*spec, desc.attrs, i), " is '", source.name(),
+                                                              "' of dtype ", DTypeName(source.dtype()), ", expected ",
+                                                              DTypeName(input_dtypes[i]))),
                       desc);
     }
   }

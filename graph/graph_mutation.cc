@@ -16,13 +16,11 @@ absl::Status CheckSameDType(const Node& consumer, int input, DType expected, Out
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(Label(consumer), ": input ", input, " would be '", source.name(),
-                                                 "' of dtype ", DTypeName(given), ", expected ",
-                                                 DTypeName(expected)));
+                                                 "' of dtype ", DTypeName(given), ", expected ", DTypeName(expected)));
 }
 
 absl::Status NoSuchInput(const Node& node, int input) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(Label(node), " has no input ", input, ", only ", node.num_inputs()));
+  return absl::InvalidArgumentError(absl::StrCat(Label(node), " has no input ", input, ", only ", node.num_inputs()));
 }
 
 absl::Status NotOfThisGraph() { return absl::InvalidArgumentError("a tensor is none or belongs to another graph"); }

@@ -31,9 +31,7 @@ size_t NameTable::Hash::operator()(const Node* node) const { return (*this)(absl
 
 bool NameTable::Equal::operator()(const Node* a, absl::string_view b) const { return a->name() == b; }
 
-bool NameTable::Equal::operator()(const Node* a, AnyCase b) const {
-  return absl::EqualsIgnoreCase(a->name(), b.name);
-}
+bool NameTable::Equal::operator()(const Node* a, AnyCase b) const { return absl::EqualsIgnoreCase(a->name(), b.name); }
 
 bool NameTable::Equal::operator()(absl::string_view a, AnyCase b) const { return absl::EqualsIgnoreCase(a, b.name); }
 

@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "nabla/graph/error_text.h"
 #include "nabla/graph/op_spec.h"
 #include "nabla/graph/op_spec_language.h"
 #include "nabla/graph/status_macros.h"
@@ -27,8 +28,8 @@ absl::StatusOr<const T*> RequiredAttr(const AttrMap& attrs, const ArgSpec& arg, 
 
 absl::Status AppendArg(const ArgSpec& arg, const AttrMap& attrs, DTypes* dtypes) {
   if (!arg.type_list_attr.empty()) {
-    NABLA_ASSIGN_OR_RETURN(const std::vector<DType>* list, RequiredAttr<std::vector<DType>>(
-                                                               attrs, arg, arg.type_list_attr, Attr::Kind::kListType));
+    NABLA_ASSIGN_OR_RETURN(const std::vector<DType>* list,
+                           RequiredAttr<std::vector<DType>>(attrs, arg, arg.type_list_attr, Attr::Kind::kListType));
     if (static_cast<int64_t>(dtypes->size() + list->size()) > kMaxArgs) {
       return absl::InvalidArgumentError(
           absl::StrCat("attr '", arg.type_list_attr, "' has ", list->size(), " types, more than ", kMaxArgs));
@@ -38,8 +39,7 @@ absl::Status AppendArg(const ArgSpec& arg, const AttrMap& attrs, DTypes* dtypes)
   }
   int64_t count = 1;
   if (!arg.number_attr.empty()) {
-    NABLA_ASSIGN_OR_RETURN(const int64_t* number,
-                           RequiredAttr<int64_t>(attrs, arg, arg.number_attr, Attr::Kind::kInt));
+    NABLA_ASSIGN_OR_RETURN(const int64_t* number, RequiredAttr<int64_t>(attrs, arg, arg.number_attr, Attr::Kind::kInt));
     count = *number;
     if (count < 0 || count > kMaxArgs - static_cast<int64_t>(dtypes->size())) {
       return absl::InvalidArgumentError(absl::StrCat("attr '", arg.number_attr, "', the length of '", arg.name,
@@ -56,10 +56,9 @@ absl::Status AppendArg(const ArgSpec& arg, const AttrMap& attrs, DTypes* dtypes)
 }
 
 absl::Status UnknownAttr(const OpSpec& spec, absl::string_view name) {
-  const std::string known = absl::StrJoin(spec.attrs(), ", ", [](std::string* out, const AttrSpec& attr) {
-    absl::StrAppend(out, attr.name);
-  });
-  return absl::InvalidArgumentError(absl::StrCat("op ", spec.name(), " has no attr '", name, "'",
+  const std::string known = absl::StrJoin(
+      spec.attrs(), ", ", [](std::string* out, const AttrSpec& attr) { absl::StrAppend(out, attr.name); });
+  return absl::InvalidArgumentError(absl::StrCat("op ", spec.name(), " has no attr ", Quoted(name),
                                                  known.empty() ? ", and no other either" : ", but has: ", known));
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "nabla/graph/error_text.h"
 #include "nabla/graph/op_spec_language.h"
 #include "nabla/graph/scope.h"
 #include "nabla/graph/scope_state.h"
@@ -200,9 +201,9 @@ absl::StatusOr<Node*> NodeBuilder::Build(const OpSpec& spec, const std::string& 
   std::vector<std::pair<const ArgSpec*, const Inputs*>> bound;
   for (size_t i = 0; i < formals.size(); ++i) {
     if (formals[i].IsList() != arguments_[i].is_list) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", formals[i].name, "' is ",
-                                                     formals[i].IsList() ? "one tensor, expected a list of tensors"
-                                                                         : "a list of tensors, expected one tensor"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input '", formals[i].name, "' is ",
+          formals[i].IsList() ? "one tensor, expected a list of tensors" : "a list of tensors, expected one tensor"));
     }
     bound.emplace_back(&formals[i], &arguments_[i].inputs);
     NABLA_RETURN_IF_ERROR(inference.Observe(formals[i], arguments_[i].inputs));
@@ -221,8 +222,8 @@ absl::StatusOr<Node*> NodeBuilder::Build(const OpSpec& spec, const std::string& 
                                                          DTypeName(operand.value().dtype()), ", expected ",
                                                          DTypeName(expected)));
         }
-        const std::string constant_name = formal->IsList() ? absl::StrCat(name, "/", formal->name, "_", i)
-                                                           : absl::StrCat(name, "/", formal->name);
+        const std::string constant_name =
+            formal->IsList() ? absl::StrCat(name, "/", formal->name, "_", i) : absl::StrCat(name, "/", formal->name);
         absl::StatusOr<Node*> constant = AddConstant(constant_name, operand, expected);
         if (!constant.ok()) {
           return absl::Status(constant.status().code(),
@@ -257,19 +258,18 @@ Node* NodeBuilder::Finish() {
   const auto lock = graph->Lock();  // the name stays free until the node is there
   const OpSpec* spec = graph->FindSpec(op_);
   if (spec == nullptr) {
-    scope_.RecordError(absl::NotFoundError(
-        absl::StrCat("unknown op '", op_, "'", DidYouMean(graph->registry().Similar(op_)))));
+    scope_.RecordError(
+        absl::NotFoundError(absl::StrCat("unknown op ", Quoted(op_), DidYouMean(graph->registry().Similar(op_)))));
     return nullptr;
   }
   const std::string name = scope_.NodeName(scope_.state().TakeName(op_));
   absl::StatusOr<Node*> node = Build(*spec, name);
   if (node.ok()) return *node;
   // The graph's errors name the node already.
-  const std::string prefix = absl::StrCat("node '", name, "' (op ", op_, "): ");
+  const std::string prefix = absl::StrCat("node ", Quoted(name), " (op ", op_, "): ");
   const absl::string_view message = node.status().message();
-  scope_.RecordError(absl::Status(node.status().code(),
-                                  absl::StartsWith(message, prefix) ? std::string(message)
-                                                                    : absl::StrCat(prefix, message)));
+  scope_.RecordError(absl::Status(
+      node.status().code(), absl::StartsWith(message, prefix) ? std::string(message) : absl::StrCat(prefix, message)));
   return nullptr;
 }
 

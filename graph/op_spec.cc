@@ -16,8 +16,7 @@ namespace {
 
 bool IsOpName(absl::string_view name) {
   if (name.empty() || !(absl::ascii_isupper(name[0]) || name[0] == '_')) return false;
-  return std::all_of(name.begin(), name.end(),
-                     [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '>'; });
+  return std::all_of(name.begin(), name.end(), [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '>'; });
 }
 
 int FindArg(const std::vector<ArgSpec>& args, absl::string_view name) {

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "nabla/graph/error_text.h"
 #include "nabla/graph/status_macros.h"
 
 namespace nabla {
@@ -29,10 +30,26 @@ constexpr KindWord kKindWords[] = {
 
 // Names for sets of types that occur again and again. The real numbers stand first so that both are spans of it.
 constexpr DType kNumberTypes[] = {
-    DType::kFloat, DType::kDouble, DType::kInt32, DType::kUInt8,  DType::kInt16,  DType::kInt8,      DType::kInt64,
-    DType::kUInt16, DType::kHalf,  DType::kUInt32, DType::kUInt64, DType::kBFloat16,
+    DType::kFloat,
+    DType::kDouble,
+    DType::kInt32,
+    DType::kUInt8,
+    DType::kInt16,
+    DType::kInt8,
+    DType::kInt64,
+    DType::kUInt16,
+    DType::kHalf,
+    DType::kUInt32,
+    DType::kUInt64,
+    DType::kBFloat16,
     // and those that have no order
-    DType::kComplex64, DType::kComplex128, DType::kQInt8, DType::kQUInt8, DType::kQInt16, DType::kQUInt16, DType::kQInt32,
+    DType::kComplex64,
+    DType::kComplex128,
+    DType::kQInt8,
+    DType::kQUInt8,
+    DType::kQInt16,
+    DType::kQUInt16,
+    DType::kQInt32,
 };
 constexpr size_t kNumRealNumberTypes = 12;
 constexpr DType kQuantizedTypes[] = {DType::kQInt8, DType::kQUInt8, DType::kQInt16, DType::kQUInt16, DType::kQInt32};
@@ -217,19 +234,32 @@ absl::StatusOr<Attr> ParseList(Cursor& cursor) {
 
 absl::StatusOr<Attr> ParseValue(Cursor& cursor, Attr::Kind kind) {
   switch (kind) {
-    case Attr::Kind::kString: return ParseOne<std::string>(cursor);
-    case Attr::Kind::kInt: return ParseOne<int64_t>(cursor);
-    case Attr::Kind::kFloat: return ParseOne<float>(cursor);
-    case Attr::Kind::kBool: return ParseOne<bool>(cursor);
-    case Attr::Kind::kType: return ParseOne<DType>(cursor);
-    case Attr::Kind::kShape: return ParseOne<Shape>(cursor);
-    case Attr::Kind::kListString: return ParseList<std::string>(cursor);
-    case Attr::Kind::kListInt: return ParseList<int64_t>(cursor);
-    case Attr::Kind::kListFloat: return ParseList<float>(cursor);
-    case Attr::Kind::kListBool: return ParseList<bool>(cursor);
-    case Attr::Kind::kListType: return ParseList<DType>(cursor);
-    case Attr::Kind::kListShape: return ParseList<Shape>(cursor);
-    default: break;
+    case Attr::Kind::kString:
+      return ParseOne<std::string>(cursor);
+    case Attr::Kind::kInt:
+      return ParseOne<int64_t>(cursor);
+    case Attr::Kind::kFloat:
+      return ParseOne<float>(cursor);
+    case Attr::Kind::kBool:
+      return ParseOne<bool>(cursor);
+    case Attr::Kind::kType:
+      return ParseOne<DType>(cursor);
+    case Attr::Kind::kShape:
+      return ParseOne<Shape>(cursor);
+    case Attr::Kind::kListString:
+      return ParseList<std::string>(cursor);
+    case Attr::Kind::kListInt:
+      return ParseList<int64_t>(cursor);
+    case Attr::Kind::kListFloat:
+      return ParseList<float>(cursor);
+    case Attr::Kind::kListBool:
+      return ParseList<bool>(cursor);
+    case Attr::Kind::kListType:
+      return ParseList<DType>(cursor);
+    case Attr::Kind::kListShape:
+      return ParseList<Shape>(cursor);
+    default:
+      break;
   }
   if (kind == Attr::Kind::kListTensor || kind == Attr::Kind::kListFunc) {
     if (cursor.Take("[") && cursor.Take("]")) return Attr::EmptyList();
@@ -323,30 +353,38 @@ absl::Status CheckType(const AttrSpec& spec, DType dtype) {
         absl::StrCat("attr '", spec.name, "' is ", static_cast<int>(dtype), ", which is no dtype"));
   }
   if (!IsOneOf(spec.allowed_types, dtype)) {
-    return absl::InvalidArgumentError(absl::StrCat("attr '", spec.name, "' is ", DTypeName(dtype),
-                                                   ", expected one of ", FormatTypes(spec.allowed_types)));
+    return absl::InvalidArgumentError(absl::StrCat("attr '", spec.name, "' is ", DTypeName(dtype), ", expected one of ",
+                                                   FormatTypes(spec.allowed_types)));
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckString(const AttrSpec& spec, const std::string& value) {
   if (IsOneOf(spec.allowed_strings, value)) return absl::OkStatus();
-  constexpr size_t kMaxShown = 64;
-  return absl::InvalidArgumentError(absl::StrCat("attr '", spec.name, "' is ", Quote(value.substr(0, kMaxShown)),
-                                                 ", expected one of ", FormatStrings(spec.allowed_strings)));
+  return absl::InvalidArgumentError(absl::StrCat("attr '", spec.name, "' is ", Quoted(value), ", expected one of ",
+                                                 FormatStrings(spec.allowed_strings)));
 }
 
 size_t ListLength(const Attr& value) {
   switch (value.kind()) {
-    case Attr::Kind::kListString: return value.As<std::vector<std::string>>()->size();
-    case Attr::Kind::kListInt: return value.As<std::vector<int64_t>>()->size();
-    case Attr::Kind::kListFloat: return value.As<std::vector<float>>()->size();
-    case Attr::Kind::kListBool: return value.As<std::vector<bool>>()->size();
-    case Attr::Kind::kListType: return value.As<std::vector<DType>>()->size();
-    case Attr::Kind::kListShape: return value.As<std::vector<Shape>>()->size();
-    case Attr::Kind::kListTensor: return value.As<std::vector<Tensor>>()->size();
-    case Attr::Kind::kListFunc: return value.As<std::vector<FunctionRef>>()->size();
-    default: return 0;
+    case Attr::Kind::kListString:
+      return value.As<std::vector<std::string>>()->size();
+    case Attr::Kind::kListInt:
+      return value.As<std::vector<int64_t>>()->size();
+    case Attr::Kind::kListFloat:
+      return value.As<std::vector<float>>()->size();
+    case Attr::Kind::kListBool:
+      return value.As<std::vector<bool>>()->size();
+    case Attr::Kind::kListType:
+      return value.As<std::vector<DType>>()->size();
+    case Attr::Kind::kListShape:
+      return value.As<std::vector<Shape>>()->size();
+    case Attr::Kind::kListTensor:
+      return value.As<std::vector<Tensor>>()->size();
+    case Attr::Kind::kListFunc:
+      return value.As<std::vector<FunctionRef>>()->size();
+    default:
+      return 0;
   }
 }
 
@@ -354,9 +392,9 @@ size_t ListLength(const Attr& value) {
 
 absl::string_view AttrKindName(Attr::Kind kind) {
   static constexpr absl::string_view kNames[] = {
-      "none",         "string",    "int",         "float",      "bool",       "type",       "shape",
-      "tensor",       "func",      "placeholder", "list(string)", "list(int)", "list(float)", "list(bool)",
-      "list(type)",   "list(shape)", "list(tensor)", "list(func)", "list",
+      "none",       "string",      "int",          "float",        "bool",      "type",        "shape",
+      "tensor",     "func",        "placeholder",  "list(string)", "list(int)", "list(float)", "list(bool)",
+      "list(type)", "list(shape)", "list(tensor)", "list(func)",   "list",
   };
   const size_t i = static_cast<size_t>(kind);
   return i < std::size(kNames) ? kNames[i] : "none";

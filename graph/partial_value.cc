@@ -156,15 +156,32 @@ absl::optional<PartialValue> PartialValue::FromTensor(const Tensor& tensor) {
   PartialValue value{tensor.dtype(), tensor.shape(), {}};
   value.elements.reserve(static_cast<size_t>(tensor.num_elements()));
   switch (tensor.dtype()) {
-    case DType::kBool: ReadElements<bool>(tensor, &value.elements); break;
-    case DType::kInt8: ReadElements<int8_t>(tensor, &value.elements); break;
-    case DType::kInt16: ReadElements<int16_t>(tensor, &value.elements); break;
-    case DType::kInt32: ReadElements<int32_t>(tensor, &value.elements); break;
-    case DType::kInt64: ReadElements<int64_t>(tensor, &value.elements); break;
-    case DType::kUInt8: ReadElements<uint8_t>(tensor, &value.elements); break;
-    case DType::kUInt16: ReadElements<uint16_t>(tensor, &value.elements); break;
-    case DType::kUInt32: ReadElements<uint32_t>(tensor, &value.elements); break;
-    default: return absl::nullopt;
+    case DType::kBool:
+      ReadElements<bool>(tensor, &value.elements);
+      break;
+    case DType::kInt8:
+      ReadElements<int8_t>(tensor, &value.elements);
+      break;
+    case DType::kInt16:
+      ReadElements<int16_t>(tensor, &value.elements);
+      break;
+    case DType::kInt32:
+      ReadElements<int32_t>(tensor, &value.elements);
+      break;
+    case DType::kInt64:
+      ReadElements<int64_t>(tensor, &value.elements);
+      break;
+    case DType::kUInt8:
+      ReadElements<uint8_t>(tensor, &value.elements);
+      break;
+    case DType::kUInt16:
+      ReadElements<uint16_t>(tensor, &value.elements);
+      break;
+    case DType::kUInt32:
+      ReadElements<uint32_t>(tensor, &value.elements);
+      break;
+    default:
+      return absl::nullopt;
   }
   return value;
 }
@@ -187,27 +204,43 @@ std::vector<int64_t> PartialValue::Values() const {
 
 Tensor PartialValue::ToTensor() const {
   switch (dtype) {
-    case DType::kBool: return WriteElements<bool>(*this);
-    case DType::kInt8: return WriteElements<int8_t>(*this);
-    case DType::kInt16: return WriteElements<int16_t>(*this);
-    case DType::kInt32: return WriteElements<int32_t>(*this);
-    case DType::kUInt8: return WriteElements<uint8_t>(*this);
-    case DType::kUInt16: return WriteElements<uint16_t>(*this);
-    case DType::kUInt32: return WriteElements<uint32_t>(*this);
-    default: return WriteElements<int64_t>(*this);
+    case DType::kBool:
+      return WriteElements<bool>(*this);
+    case DType::kInt8:
+      return WriteElements<int8_t>(*this);
+    case DType::kInt16:
+      return WriteElements<int16_t>(*this);
+    case DType::kInt32:
+      return WriteElements<int32_t>(*this);
+    case DType::kUInt8:
+      return WriteElements<uint8_t>(*this);
+    case DType::kUInt16:
+      return WriteElements<uint16_t>(*this);
+    case DType::kUInt32:
+      return WriteElements<uint32_t>(*this);
+    default:
+      return WriteElements<int64_t>(*this);
   }
 }
 
 int64_t WrapToDType(DType dtype, int64_t value) {
   switch (dtype) {
-    case DType::kBool: return value != 0;
-    case DType::kInt8: return static_cast<int8_t>(value);
-    case DType::kInt16: return static_cast<int16_t>(value);
-    case DType::kInt32: return static_cast<int32_t>(value);
-    case DType::kUInt8: return static_cast<uint8_t>(value);
-    case DType::kUInt16: return static_cast<uint16_t>(value);
-    case DType::kUInt32: return static_cast<uint32_t>(value);
-    default: return value;
+    case DType::kBool:
+      return value != 0;
+    case DType::kInt8:
+      return static_cast<int8_t>(value);
+    case DType::kInt16:
+      return static_cast<int16_t>(value);
+    case DType::kInt32:
+      return static_cast<int32_t>(value);
+    case DType::kUInt8:
+      return static_cast<uint8_t>(value);
+    case DType::kUInt16:
+      return static_cast<uint16_t>(value);
+    case DType::kUInt32:
+      return static_cast<uint32_t>(value);
+    default:
+      return value;
   }
 }
 

@@ -51,8 +51,8 @@ absl::optional<PartialValue> PartialBinary(absl::string_view op, DType dtype, co
 // op: Neg Abs Sign Square LogicalNot Cast Identity.
 absl::optional<PartialValue> PartialUnary(absl::string_view op, DType dtype, const PartialValue& a);
 // op: Sum Prod Max Min All Any.
-absl::optional<PartialValue> PartialReduce(absl::string_view op, const PartialValue& a, const std::vector<int64_t>& axes,
-                                           bool keep_dims);
+absl::optional<PartialValue> PartialReduce(absl::string_view op, const PartialValue& a,
+                                           const std::vector<int64_t>& axes, bool keep_dims);
 absl::optional<PartialValue> PartialReshape(PartialValue a, const Shape& shape);
 absl::optional<PartialValue> PartialBroadcast(const PartialValue& a, const Shape& shape);
 // Of parts that agree in all dimensions but `axis`.

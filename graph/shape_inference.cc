@@ -122,8 +122,7 @@ absl::Status ReductionShape(ShapeContext& c) {
                                                    ", expected a scalar or a vector of axes"));
   }
   const absl::optional<Tensor> axes = c.InputValue(1);
-  const bool axes_are_integers =
-      axes.has_value() && (axes->dtype() == DType::kInt32 || axes->dtype() == DType::kInt64);
+  const bool axes_are_integers = axes.has_value() && (axes->dtype() == DType::kInt32 || axes->dtype() == DType::kInt64);
   if (!data.has_rank()) return absl::OkStatus();  // the output's shape is unknown already
   const int rank = data.rank();
   if (!axes_are_integers) {

@@ -59,20 +59,34 @@ absl::StatusOr<Tensor> Convert(const Tensor& value) {
 template <typename From>
 absl::StatusOr<Tensor> ConvertFrom(const Tensor& value, DType dtype) {
   switch (dtype) {
-    case DType::kFloat: return Convert<From, float>(value);
-    case DType::kDouble: return Convert<From, double>(value);
-    case DType::kHalf: return Convert<From, Half>(value);
-    case DType::kBFloat16: return Convert<From, BFloat16>(value);
-    case DType::kInt8: return Convert<From, int8_t>(value);
-    case DType::kInt16: return Convert<From, int16_t>(value);
-    case DType::kInt32: return Convert<From, int32_t>(value);
-    case DType::kInt64: return Convert<From, int64_t>(value);
-    case DType::kUInt8: return Convert<From, uint8_t>(value);
-    case DType::kUInt16: return Convert<From, uint16_t>(value);
-    case DType::kUInt32: return Convert<From, uint32_t>(value);
-    case DType::kUInt64: return Convert<From, uint64_t>(value);
-    case DType::kComplex64: return Convert<From, std::complex<float>>(value);
-    case DType::kComplex128: return Convert<From, std::complex<double>>(value);
+    case DType::kFloat:
+      return Convert<From, float>(value);
+    case DType::kDouble:
+      return Convert<From, double>(value);
+    case DType::kHalf:
+      return Convert<From, Half>(value);
+    case DType::kBFloat16:
+      return Convert<From, BFloat16>(value);
+    case DType::kInt8:
+      return Convert<From, int8_t>(value);
+    case DType::kInt16:
+      return Convert<From, int16_t>(value);
+    case DType::kInt32:
+      return Convert<From, int32_t>(value);
+    case DType::kInt64:
+      return Convert<From, int64_t>(value);
+    case DType::kUInt8:
+      return Convert<From, uint8_t>(value);
+    case DType::kUInt16:
+      return Convert<From, uint16_t>(value);
+    case DType::kUInt32:
+      return Convert<From, uint32_t>(value);
+    case DType::kUInt64:
+      return Convert<From, uint64_t>(value);
+    case DType::kComplex64:
+      return Convert<From, std::complex<float>>(value);
+    case DType::kComplex128:
+      return Convert<From, std::complex<double>>(value);
     default:
       return absl::InvalidArgumentError(absl::StrCat("a number cannot become ", DTypeName(dtype)));
   }
