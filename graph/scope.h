@@ -40,6 +40,7 @@ class Scope {
   Scope Named(absl::string_view name) const;
   // Nodes also wait for these (in addition to the scope's own control dependencies).
   Scope WithControl(std::vector<Node*> nodes) const;
+  Scope WithControl(std::initializer_list<Node*> nodes) const { return WithControl(std::vector<Node*>(nodes)); }
   Scope WithControl(const std::vector<Output>& outputs) const;
   Scope WithoutControl() const;
   Scope WithDevice(absl::string_view device) const;
@@ -91,11 +92,11 @@ class ScopeGuard {
 //   ops::Add(scope, x, 1);  ops::Reshape(scope, x, {-1, 784});  ops::Sum(scope, x, 0);
 class Input {
  public:
-  Input(Output output) : output_(output) {}                     // NOLINT: implicit by design, all of these
-  Input(Tensor value) : value_(std::move(value)) {}             // NOLINT
-  Input(std::initializer_list<int64_t> values);                 // NOLINT: a vector, int32 unless told otherwise
-  Input(const Shape& shape);                                    // NOLINT: its dimensions as a vector
-  Input(const std::vector<int64_t>& values);                    // NOLINT
+  Input(Output output) : output_(output) {}          // NOLINT: implicit by design, all of these
+  Input(Tensor value) : value_(std::move(value)) {}  // NOLINT
+  Input(std::initializer_list<int64_t> values);      // NOLINT: a vector, int32 unless told otherwise
+  Input(const Shape& shape);                         // NOLINT: its dimensions as a vector
+  Input(const std::vector<int64_t>& values);         // NOLINT
   Input(const char* value) : value_(Tensor::Scalar(std::string(value))) {}  // NOLINT
   Input(const std::string& value) : value_(Tensor::Scalar(value)) {}        // NOLINT
   template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
