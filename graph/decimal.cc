@@ -38,11 +38,14 @@ void ShortestNarrow(DType dtype, uint16_t bits, Decimal* decimal) {
   const bool even = (bits & 1) == 0;
   char text[64];
   for (int precision = 0; precision < 40; ++precision) {
-    const int length = std::snprintf(text, sizeof(text), "%.*e", precision, value);
-    const double read = std::strtod(text, nullptr);
-    if ((read > low && read < high) || (even && (read == low || read == high))) {
-      SplitScientific(text, text + length, decimal);
-      return;
+    // Where the value lies midway between two decimals, printf takes the even one; the other may be the one that fits.
+    for (const double candidate : {value, std::nextafter(value, above)}) {
+      const int length = std::snprintf(text, sizeof(text), "%.*e", precision, candidate);
+      const double read = std::strtod(text, nullptr);
+      if ((read > low && read < high) || (even && (read == low || read == high))) {
+        SplitScientific(text, text + length, decimal);
+        return;
+      }
     }
   }
 }

@@ -97,8 +97,7 @@ std::vector<std::string> AlignFloats(DType dtype, const std::vector<Decimal>& va
   size_t left = 0;   // before the point
   size_t right = 0;  // after it
   for (const Decimal& d : values) {
-    std::string word = plus && !d.negative && d.digits != "nan" ? "+" : "";
-    if (plus && d.digits == "nan") word = "+";
+    std::string word = plus && !d.negative ? "+" : "";
     word += exponents ? d.Scientific(fraction_digits, /*point=*/true) : d.Positional(/*point=*/true);
     if (d.finite) {
       const size_t point = word.find('.');
@@ -118,13 +117,13 @@ std::vector<std::string> AlignFloats(DType dtype, const std::vector<Decimal>& va
   return words;
 }
 
-// One float as NumPy prints a scalar.
-std::string ScalarFloat(DType dtype, const Decimal& d) {
-  if (!d.finite) return d.Positional(false);
+// One float as NumPy prints a scalar: "2.0". As a part of a complex scalar: "2".
+std::string ScalarFloat(DType dtype, const Decimal& d, bool part) {
+  if (!d.finite) return d.Positional(/*point=*/false);
   const double magnitude = std::abs(d.value);
   const double limit = dtype == DType::kDouble ? 1e16 : ExponentFrom(dtype);
   if (magnitude != 0 && (magnitude < 1e-4 || magnitude >= limit)) return d.Scientific(0, /*point=*/false);
-  std::string text = d.Positional(/*point=*/true);
+  std::string text = d.Positional(/*point=*/!part);
   if (text.back() == '.') text += '0';
   return text;
 }
@@ -142,7 +141,7 @@ enum class Style {
 };
 
 std::vector<std::string> FloatWords(DType dtype, const char* data, const std::vector<int64_t>& indices, size_t stride,
-                                    Style style, bool plus) {
+                                    Style style, bool part, bool plus) {
   std::vector<Decimal> values;
   values.reserve(indices.size());
   for (int64_t i : indices) values.push_back(ToDecimal(dtype, data + i * stride));
@@ -150,7 +149,7 @@ std::vector<std::string> FloatWords(DType dtype, const char* data, const std::ve
   std::vector<std::string> words;
   for (const Decimal& d : values) {
     std::string word = plus && !d.negative ? "+" : "";
-    word += style == Style::kScalar && !plus ? ScalarFloat(dtype, d) : ShortFloat(d);
+    word += style == Style::kScalar ? ScalarFloat(dtype, d, part) : ShortFloat(d);
     words.push_back(std::move(word));
   }
   return words;
@@ -160,11 +159,9 @@ std::vector<std::string> ComplexWords(const Tensor& tensor, const std::vector<in
   const DType part = RealDType(tensor.dtype());
   const char* data = static_cast<const char*>(tensor.raw_data());
   const size_t size = DTypeSize(tensor.dtype());
-  // NumPy prints a lone complex as (1+2j) with short parts.
-  const Style part_style = style == Style::kAligned ? style : Style::kShort;
-  std::vector<std::string> words = FloatWords(part, data, indices, size, part_style, /*plus=*/false);
+  std::vector<std::string> words = FloatWords(part, data, indices, size, style, /*part=*/true, /*plus=*/false);
   std::vector<std::string> imaginary =
-      FloatWords(part, data + DTypeSize(part), indices, size, part_style, /*plus=*/true);
+      FloatWords(part, data + DTypeSize(part), indices, size, style, /*part=*/true, /*plus=*/true);
   for (size_t i = 0; i < words.size(); ++i) {
     const size_t end = imaginary[i].find_last_not_of(' ') + 1;
     imaginary[i].insert(end, "j");
@@ -244,7 +241,7 @@ std::vector<std::string> Words(const Tensor& tensor, const std::vector<int64_t>&
   if (IsComplex(dtype)) return ComplexWords(tensor, indices, style);
   if (IsFloating(dtype)) {
     return FloatWords(dtype, static_cast<const char*>(tensor.raw_data()), indices, DTypeSize(dtype), style,
-                      /*plus=*/false);
+                      /*part=*/false, /*plus=*/false);
   }
   std::vector<std::string> words = PlainWords(tensor, indices);
   if (style == Style::kAligned && IsPod(dtype)) {

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <utility>
 
-#include "absl/base/casts.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "nabla/graph/status_macros.h"
@@ -21,15 +19,9 @@ namespace {
 #error "tensor_content is little-endian and is used as it stands"
 #endif
 
-// How the elements of each dtype stand in the typed fields: which field, and how many of its entries are one element.
-// Store writes element i from the entries at i * kPer, Add appends an element; both in terms of the stored bits.
-template <typename T>
-struct Identity {
-  static T FromEntry(T entry) { return entry; }
-  static T ToEntry(T element) { return element; }
-};
-
-// Calls f(field accessor results…) is spelled out per dtype below, as the generated accessors have names, not indices.
+// A few bytes can ask for any number of copies of one value. No tensor_content could be longer than a protobuf may be,
+// so neither may what stands for it.
+constexpr size_t kMaxRepeatedBytes = size_t{1} << 31;
 
 absl::Status TooManyValues(const char* field, int64_t count, const Tensor& tensor) {
   return absl::InvalidArgumentError(absl::StrCat(field, " has ", count, " values, but a tensor of shape ",
@@ -68,6 +60,20 @@ template <typename T, typename Field>
 absl::Status FillCast(const char* name, const Field& field, Tensor* tensor) {
   return FillFrom<T>(
       name, field, [](auto entry) { return static_cast<T>(entry); }, tensor);
+}
+
+absl::Status FillStrings(const TensorProto& proto, Tensor* tensor) {
+  const int64_t count = proto.string_val_size();
+  const int64_t n = tensor->num_elements();
+  if (count > 0 && count < n) {
+    const size_t size = proto.string_val(static_cast<int>(count - 1)).size();
+    if (size > kMaxRepeatedBytes / static_cast<size_t>(n - count)) {
+      return absl::ResourceExhaustedError(absl::StrCat("a string of ", size, " bytes is to be repeated ", n - count,
+                                                       " times; at most ", kMaxRepeatedBytes, " bytes are accepted"));
+    }
+  }
+  return FillFrom<std::string>(
+      "string_val", proto.string_val(), [](const std::string& entry) { return entry; }, tensor);
 }
 
 int8_t SignExtendNibble(uint8_t byte) { return static_cast<int8_t>(static_cast<int8_t>(byte << 4) >> 4); }
@@ -130,21 +136,24 @@ absl::Status FillFromValues(const TensorProto& proto, Tensor* tensor) {
     case DType::kFloat8E4M3FN:
       return FillFloat8(proto.float8_val(), tensor);
     case DType::kString:
-      return FillFrom<std::string>(
-          "string_val", proto.string_val(), [](const std::string& entry) { return entry; }, tensor);
+      return FillStrings(proto, tensor);
     default:
-      return absl::InvalidArgumentError(absl::StrCat("elements of type ", DTypeName(tensor->dtype()),
-                                                     " live in a process and cannot be read from a file"));
+      return absl::InternalError(absl::StrCat("no field holds elements of type ", DTypeName(tensor->dtype())));
   }
 }
 
-// Bit patterns that are no value of the dtype become one: nothing downstream need expect a bool that is 2.
-void Normalize(Tensor* tensor) {
+// Deals with bytes that are no value of the dtype, so that nothing downstream need expect a bool that is 2.
+absl::Status CheckContent(Tensor* tensor) {
   uint8_t* bytes = static_cast<uint8_t*>(tensor->raw_data());
   const size_t n = tensor->num_bytes();
   switch (tensor->dtype()) {
     case DType::kBool:
-      for (size_t i = 0; i < n; ++i) bytes[i] = bytes[i] != 0;
+      for (size_t i = 0; i < n; ++i) {
+        if (bytes[i] > 1) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("element ", i, " of a bool tensor's content is ", bytes[i], "; expected 0 or 1"));
+        }
+      }
       break;
     case DType::kInt4:
       for (size_t i = 0; i < n; ++i) bytes[i] = static_cast<uint8_t>(SignExtendNibble(bytes[i]));
@@ -155,6 +164,7 @@ void Normalize(Tensor* tensor) {
     default:
       break;
   }
+  return absl::OkStatus();
 }
 
 bool ReadVarint(absl::string_view* bytes, uint64_t* value) {
@@ -200,7 +210,7 @@ absl::StatusOr<Tensor> StringsFromContent(const Shape& shape, absl::string_view 
 struct Header {
   DType dtype;
   Shape shape;
-  size_t bytes = 0;  // of the elements, for a POD dtype
+  size_t bytes = 0;  // of the elements as they lie in memory
 };
 
 absl::StatusOr<Header> ReadHeader(const TensorProto& proto) {
@@ -230,8 +240,18 @@ absl::Status CheckContentSize(const Header& header, size_t bytes) {
                                                  " has ", header.bytes));
 }
 
-bool AllBytesEqualStride(const uint8_t* bytes, size_t total, size_t stride) {
-  return std::memcmp(bytes, bytes + stride, total - stride) == 0;
+// All elements have the same bytes. Requires at least one.
+bool IsSplat(const Tensor& tensor) {
+  const uint8_t* bytes = static_cast<const uint8_t*>(tensor.raw_data());
+  const size_t size = DTypeSize(tensor.dtype());
+  return std::memcmp(bytes, bytes + size, tensor.num_bytes() - size) == 0;
+}
+
+void WriteStrings(absl::Span<const std::string> elements, TensorProto* proto) {
+  const bool splat = std::all_of(elements.begin(), elements.end(),
+                                 [&](const std::string& element) { return element == elements.front(); });
+  if (splat) elements = elements.first(1);
+  for (const std::string& element : elements) proto->add_string_val(element);
 }
 
 // One value as the typed field's entries.
@@ -309,12 +329,23 @@ absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto) {
       NABLA_RETURN_IF_ERROR(CheckContentSize(header, content.size()));
       NABLA_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(header.dtype, std::move(header.shape)));
       std::memcpy(tensor.raw_data(), content.data(), content.size());
-      Normalize(&tensor);
+      NABLA_RETURN_IF_ERROR(CheckContent(&tensor));
       return tensor;
     }
   }
+  if (header.dtype == DType::kResource || header.dtype == DType::kVariant) {
+    if (header.bytes == 0) return Tensor::Allocate(header.dtype, std::move(header.shape));
+    return absl::UnimplementedError(absl::StrCat("a tensor of type ", DTypeName(header.dtype), " and shape ",
+                                                 header.shape.ToString(),
+                                                 " in a file: its elements exist only inside a running program"));
+  }
+  if (header.bytes > kMaxRepeatedBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a tensor of type ", DTypeName(header.dtype), " and shape ", header.shape.ToString(), " is ",
+                     header.bytes, " bytes; without tensor_content at most ", kMaxRepeatedBytes, " are accepted"));
+  }
   NABLA_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(header.dtype, std::move(header.shape)));
-  if (tensor.num_elements() > 0 || IsPod(header.dtype)) NABLA_RETURN_IF_ERROR(FillFromValues(proto, &tensor));
+  NABLA_RETURN_IF_ERROR(FillFromValues(proto, &tensor));
   return tensor;
 }
 
@@ -326,7 +357,7 @@ absl::StatusOr<Tensor> TensorFromProto(TensorProto&& proto) {
   NABLA_RETURN_IF_ERROR(CheckContentSize(header, proto.tensor_content().size()));
   NABLA_ASSIGN_OR_RETURN(Tensor tensor, Tensor::FromBuffer(header.dtype, std::move(header.shape),
                                                            Buffer::Adopt(std::move(*proto.mutable_tensor_content()))));
-  Normalize(&tensor);
+  NABLA_RETURN_IF_ERROR(CheckContent(&tensor));
   return tensor;
 }
 
@@ -336,16 +367,29 @@ void TensorToProto(const Tensor& tensor, TensorProto* proto) {
   ShapeToProto(tensor.shape(), proto->mutable_tensor_shape());
   const int64_t n = tensor.num_elements();
   if (n == 0) return;
-  if (tensor.dtype() == DType::kString) {
-    for (const std::string& element : tensor.flat<std::string>()) proto->add_string_val(element);
-    return;
-  }
-  if (!IsPod(tensor.dtype())) return;
-  const uint8_t* bytes = static_cast<const uint8_t*>(tensor.raw_data());
-  if (AllBytesEqualStride(bytes, tensor.num_bytes(), DTypeSize(tensor.dtype()))) {
-    AddValue(tensor, proto);
-  } else {
-    proto->set_tensor_content(bytes, tensor.num_bytes());
+  switch (tensor.dtype()) {
+    case DType::kString:
+      WriteStrings(tensor.flat<std::string>(), proto);
+      break;
+    case DType::kResource:
+      for (const ResourceHandle& handle : tensor.flat<ResourceHandle>()) {
+        ResourceHandleProto* value = proto->add_resource_handle_val();
+        value->set_container(handle.container());
+        value->set_name(handle.name());
+      }
+      break;
+    case DType::kVariant:
+      for (const Variant& variant : tensor.flat<Variant>()) {
+        VariantTensorDataProto* value = proto->add_variant_val();
+        if (!variant.empty()) value->set_type_name(std::string(variant.value()->TypeName()));
+      }
+      break;
+    default:
+      if (IsSplat(tensor)) {
+        AddValue(tensor, proto);
+      } else {
+        proto->set_tensor_content(tensor.raw_data(), tensor.num_bytes());
+      }
   }
 }
 

@@ -14,15 +14,20 @@ class TensorShapeProto;
 
 // Checks everything: dtype, dimensions, that the content matches the shape. Values may be in tensor_content or in the
 // typed *_val field, where a shorter list's last value repeats (and an empty one means zeros). The rvalue overload
-// moves tensor_content's bytes into the Tensor without copying.
+// moves tensor_content's bytes into the Tensor without copying. InvalidArgument for what is malformed;
+// ResourceExhausted if there is no memory, or if a few values are to fill more than 2 GiB; Unimplemented for resources
+// and variants, which a file cannot hold (a tensor of none is fine).
 absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto);
 absl::StatusOr<Tensor> TensorFromProto(TensorProto&& proto);
-// Numbers as tensor_content (a splat of one value as a single *_val), strings as string_val.
+// Numbers as tensor_content, strings as string_val, and a splat of one value as a single *_val. Of resources only the
+// names and of variants only the type names are written, for a reader's information.
 void TensorToProto(const Tensor& tensor, TensorProto* proto);
 
 absl::StatusOr<Shape> ShapeFromProto(const TensorShapeProto& proto);
 void ShapeToProto(const Shape& shape, TensorShapeProto* proto);
 
+// InvalidArgument for unknown dtypes, malformed shapes and tensors, lists of several kinds, and functions nested in
+// functions' attrs too deeply.
 absl::StatusOr<Attr> AttrFromProto(const AttrValue& proto);
 absl::StatusOr<Attr> AttrFromProto(AttrValue&& proto);
 void AttrToProto(const Attr& attr, AttrValue* proto);
