@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "nabla/graph/check.h"
 #include "nabla/runtime/thread_pool.h"
+#include "nabla/runtime/trace.h"
 
 namespace nabla {
 namespace {
@@ -92,7 +93,14 @@ void KernelContext::ParallelFor(int64_t n, double cost, absl::FunctionRef<void(i
   auto run = [&](int64_t part) {
     if (cancelled()) return;
     const int64_t begin = part * size + std::min(part, larger);
-    fn(begin, begin + size + (part < larger ? 1 : 0));
+    const int64_t end = begin + size + (part < larger ? 1 : 0);
+    if (env_.trace == nullptr) {
+      fn(begin, end);
+    } else {
+      const Trace::Clock::time_point start = Trace::Clock::now();
+      fn(begin, end);
+      env_.trace->AddPart(*node_, start, Trace::Clock::now());
+    }
   };
   if (threads == 1) {
     for (int64_t part = 0; part < parts; ++part) run(part);

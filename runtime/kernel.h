@@ -41,6 +41,7 @@ namespace nabla {
 
 class ResourceContainer;  // runtime/resources.h
 class ThreadPool;         // runtime/thread_pool.h
+class Trace;              // runtime/trace.h
 
 class KernelContext {
  public:
@@ -51,6 +52,7 @@ class KernelContext {
     // Two flags that stop the run: its Cancellation's and its deadline's.
     const std::atomic<bool>* cancelled = nullptr;
     const std::atomic<bool>* expired = nullptr;
+    Trace* trace = nullptr;
     bool stopped() const {
       return (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) ||
              (expired != nullptr && expired->load(std::memory_order_relaxed));

@@ -193,8 +193,9 @@ void ThreadPool::RunUntil(absl::FunctionRef<bool()> done) {
 }
 
 void ThreadPool::WorkerMain(int seat) {
-  char name[16];
+  char name[24];
   std::snprintf(name, sizeof(name), "nabla-%d", seat + 1);
+  name[15] = 0;  // the system's limit
   pthread_setname_np(pthread_self(), name);
   current = {this, seat};
   RunUntil([this] { return stop_.load(std::memory_order_relaxed); });

@@ -106,10 +106,10 @@ class ThreadPool {
   void WakeOne();
 
   const int num_seats_;
-  std::unique_ptr<Seat[]> seats_;         // the workers' first, then the guests'
-  std::atomic<int> used_seats_;           // seats beyond were never taken
+  std::unique_ptr<Seat[]> seats_;  // the workers' first, then the guests'
+  std::atomic<int> used_seats_;    // seats beyond were never taken
   alignas(64) std::atomic<int> sleepers_{0};
-  std::atomic<uint32_t> epoch_{0};        // sleepers wait for it to change
+  std::atomic<uint32_t> epoch_{0};  // sleepers wait for it to change
   std::atomic<bool> stop_{false};
   std::vector<std::thread> workers_;
 };
