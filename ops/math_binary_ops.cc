@@ -45,8 +45,7 @@ void RegisterArithmetic(OpRegistry& registry) {
          "T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64, bfloat16, half, float, double}",
          "z = x - floor(x / y) y, so z has the sign of y; broadcasting. A zero divisor is an error for integers.\n"
          "Gradients: dz, -dz floor(x / y).");
-  Binary(registry, "Pow",
-         "T: {bfloat16, float, half, double, int8, int16, int32, int64, complex64, complex128}",
+  Binary(registry, "Pow", "T: {bfloat16, float, half, double, int8, int16, int32, int64, complex64, complex128}",
          "z = x^y, broadcasting. A negative exponent is an error for integers.\n"
          "Gradients: dz y x^(y - 1), dz z log(x), where log counts as 0 for x <= 0.");
   Binary(registry, "SquaredDifference", "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}",
@@ -124,13 +123,8 @@ void RegisterComparisons(OpRegistry& registry) {
       .Commutative()
       .Shape(MergedInputsShape);
   const auto logic = [&registry](const char* name, const char* doc) {
-    registry.Add(name)
-        .Input("x: bool")
-        .Input("y: bool")
-        .Output("z: bool")
-        .Doc(doc)
-        .Commutative()
-        .Shape(BroadcastBinaryShape);
+    registry.Add(name).Input("x: bool").Input("y: bool").Output("z: bool").Doc(doc).Commutative().Shape(
+        BroadcastBinaryShape);
   };
   logic("LogicalAnd", "Whether both x and y, broadcasting. Not differentiable.");
   logic("LogicalOr", "Whether x or y or both, broadcasting. Not differentiable.");
@@ -164,8 +158,9 @@ void RegisterSelection(OpRegistry& registry) {
       .Input("e: T")
       .Output("output: T")
       .Attr("T: type")
-      .Doc("t where condition holds, e elsewhere. t and e have one shape; condition has it too, or is a scalar, or a "
-           "vector that chooses rows.\nGradients: dy where condition holds to t, elsewhere to e.")
+      .Doc(
+          "t where condition holds, e elsewhere. t and e have one shape; condition has it too, or is a scalar, or a "
+          "vector that chooses rows.\nGradients: dy where condition holds to t, elsewhere to e.")
       .Shape(SelectShape);
   registry.Add("SelectV2")
       .Input("condition: bool")
@@ -173,8 +168,9 @@ void RegisterSelection(OpRegistry& registry) {
       .Input("e: T")
       .Output("output: T")
       .Attr("T: type")
-      .Doc("t where condition holds, e elsewhere, all three broadcast against each other.\n"
-           "Gradients: dy where condition holds to t, elsewhere to e.")
+      .Doc(
+          "t where condition holds, e elsewhere, all three broadcast against each other.\n"
+          "Gradients: dy where condition holds to t, elsewhere to e.")
       .Shape(SelectV2Shape);
   registry.Add("Complex")
       .Input("real: T")

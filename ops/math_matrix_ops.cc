@@ -82,12 +82,12 @@ void RegisterMathMatrixOps(OpRegistry& registry) {
       .Attr("T: {bfloat16, half, float, double, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}")
       .Attr("grad_a: bool = false")
       .Attr("grad_b: bool = false")
-      .Doc("The matrix product of a [m,k] and b [k,n]: [m,n].\ntranspose_a, transpose_b: transpose that operand first. "
-           "grad_a, grad_b: mark a product that is part of a gradient; no influence.\n"
-           "Gradients: dy bᵀ, aᵀ dy (of conjugates if complex).")
+      .Doc(
+          "The matrix product of a [m,k] and b [k,n]: [m,n].\ntranspose_a, transpose_b: transpose that operand first. "
+          "grad_a, grad_b: mark a product that is part of a gradient; no influence.\n"
+          "Gradients: dy bᵀ, aᵀ dy (of conjugates if complex).")
       .Shape(MatMulShape);
-  BatchProduct(registry, "BatchMatMul",
-               "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}",
+  BatchProduct(registry, "BatchMatMul", "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}",
                "Matrix products over the last two axes of x […,m,k] and y […,k,n]: […,m,n], where … is the same for "
                "both.\nadj_x, adj_y: take that operand's conjugate transpose first. Gradients: dy yᴴ, xᴴ dy.",
                BatchMatMulShape);

@@ -79,8 +79,9 @@ void RegisterSequences(OpRegistry& registry) {
       .Input("delta: Tidx")
       .Output("output: Tidx")
       .Attr("Tidx: {bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32, uint64} = int32")
-      .Doc("The vector start, start + delta, … up to but without limit; all three are scalars, and delta is not 0. Not "
-           "differentiable.")
+      .Doc(
+          "The vector start, start + delta, … up to but without limit; all three are scalars, and delta is not 0. Not "
+          "differentiable.")
       .Shape(RangeShape);
 }
 

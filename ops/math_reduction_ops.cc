@@ -90,8 +90,9 @@ void RegisterArgReductions(OpRegistry& registry) {
       .Attr(kTypes)
       .Attr("Tidx: {int16, int32, int64} = int32")
       .Attr("output_type: {int16, uint16, int32, int64} = int64")
-      .Doc("The index of the largest element along the axis `dimension` (a scalar), the first one of equals. The axis "
-           "goes. Not differentiable.")
+      .Doc(
+          "The index of the largest element along the axis `dimension` (a scalar), the first one of equals. The axis "
+          "goes. Not differentiable.")
       .Shape(ArgReductionShape);
   registry.Add("ArgMin")
       .Input("input: T")
@@ -100,8 +101,9 @@ void RegisterArgReductions(OpRegistry& registry) {
       .Attr(kTypes)
       .Attr("Tidx: {int32, int64} = int32")
       .Attr("output_type: {int32, int64} = int64")
-      .Doc("The index of the smallest element along the axis `dimension` (a scalar), the first one of equals. The "
-           "axis goes. Not differentiable.")
+      .Doc(
+          "The index of the smallest element along the axis `dimension` (a scalar), the first one of equals. The "
+          "axis goes. Not differentiable.")
       .Shape(ArgReductionShape);
 }
 
@@ -172,9 +174,10 @@ void RegisterScansAndSegments(OpRegistry& registry) {
       .Attr("T: numbertype")
       .Attr("Tindices: {int16, int32, int64}")
       .Attr("Tnumsegments: {int32, int64} = int32")
-      .Doc("output[s] is the sum of the data whose id is s, for s below num_segments; 0 where there are none, and "
-           "negative ids are left out. segment_ids' shape is that of data's first axes.\n"
-           "Gradient: Gather of dy's rows, zero for negative ids.")
+      .Doc(
+          "output[s] is the sum of the data whose id is s, for s below num_segments; 0 where there are none, and "
+          "negative ids are left out. segment_ids' shape is that of data's first axes.\n"
+          "Gradient: Gather of dy's rows, zero for negative ids.")
       .Shape(UnsortedSegmentShape);
   registry.Add("SegmentSum")
       .Input("data: T")
@@ -182,8 +185,9 @@ void RegisterScansAndSegments(OpRegistry& registry) {
       .Output("output: T")
       .Attr("T: numbertype")
       .Attr("Tindices: {int32, int64}")
-      .Doc("output[s] is the sum of the rows of data whose id is s. segment_ids is a vector, one per row, that does "
-           "not decrease; its last element tells the number of segments. Gradient: Gather of dy's rows.")
+      .Doc(
+          "output[s] is the sum of the rows of data whose id is s. segment_ids is a vector, one per row, that does "
+          "not decrease; its last element tells the number of segments. Gradient: Gather of dy's rows.")
       .Shape(SegmentShape);
 }
 
@@ -201,8 +205,9 @@ void RegisterSumsOfLists(OpRegistry& registry) {
       .Input("inputs: N * T")
       .Output("sum: T")
       .Attr("N: int >= 1")
-      .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-            "quint16, uint16, complex128, half, uint32, uint64, variant}")
+      .Attr(
+          "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
+          "quint16, uint16, complex128, half, uint32, uint64, variant}")
       .Doc("The sum of tensors of one shape, added in their order. Gradients: dy for each.")
       .Commutative()
       .Shape(MergedInputsShape);
@@ -212,7 +217,8 @@ void RegisterSumsOfLists(OpRegistry& registry) {
       .Attr("N: int >= 1")
       .Attr("T: numbertype")
       .Attr("shape: shape")
-      .Doc("AddN for tensors whose shape is known and given, which may be added as they arrive. Gradients: dy for each.")
+      .Doc(
+          "AddN for tensors whose shape is known and given, which may be added as they arrive. Gradients: dy for each.")
       .Commutative()
       .Shape(AccumulateShape);
 }

@@ -18,13 +18,7 @@ void Unary(OpRegistry& registry, const char* name, const char* types, const char
 
 // The gradient of a function as an op: y is the function's value (not its argument).
 void UnaryGrad(OpRegistry& registry, const char* name, const char* doc) {
-  registry.Add(name)
-      .Input("y: T")
-      .Input("dy: T")
-      .Output("z: T")
-      .Attr(kFloatingComplex)
-      .Doc(doc)
-      .Shape(UnchangedShape);
+  registry.Add(name).Input("y: T").Input("dy: T").Output("z: T").Attr(kFloatingComplex).Doc(doc).Shape(UnchangedShape);
 }
 
 void UnaryTest(OpRegistry& registry, const char* name, const char* doc) {
@@ -47,8 +41,7 @@ void RegisterPowersAndLogarithms(OpRegistry& registry) {
   Unary(registry, "Exp", kFloatingComplex, "y = e^x. Gradient: dy y.");
   Unary(registry, "Expm1", kFloatingComplex, "y = e^x - 1, accurate for x near zero. Gradient: dy e^x.");
   Unary(registry, "Log", kFloatingComplex, "The natural logarithm; NaN for negative real x. Gradient: dy / x.");
-  Unary(registry, "Log1p", kFloatingComplex,
-        "y = log(1 + x), accurate for x near zero. Gradient: dy / (1 + x).");
+  Unary(registry, "Log1p", kFloatingComplex, "y = log(1 + x), accurate for x near zero. Gradient: dy / (1 + x).");
   UnaryGrad(registry, "InvGrad", "z = -dy y^2: the gradient of Inv, given its value y.");
   UnaryGrad(registry, "ReciprocalGrad", "z = -dy y^2: the gradient of Reciprocal, given its value y.");
   UnaryGrad(registry, "SqrtGrad", "z = dy / (2 y): the gradient of Sqrt, given its value y.");
@@ -64,8 +57,7 @@ void RegisterTranscendental(OpRegistry& registry) {
   Unary(registry, "Erf", kFloating,
         "The error function, 2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x.\n"
         "Gradient: dy 2 / sqrt(pi) e^(-x^2).");
-  Unary(registry, "Erfc", kFloating,
-        "y = 1 - erf(x), accurate for large x. Gradient: -dy 2 / sqrt(pi) e^(-x^2).");
+  Unary(registry, "Erfc", kFloating, "y = 1 - erf(x), accurate for large x. Gradient: -dy 2 / sqrt(pi) e^(-x^2).");
   UnaryGrad(registry, "TanhGrad", "z = dy (1 - y^2): the gradient of Tanh, given its value y.");
   UnaryGrad(registry, "SigmoidGrad", "z = dy y (1 - y): the gradient of Sigmoid, given its value y.");
 }
@@ -125,9 +117,8 @@ absl::Status BitcastShape(ShapeContext& c) {
     }
     const int64_t last = input.DimFromEnd(1);
     if (last != kUnknownDim && last != to / from) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the last dimension must be ", to / from, " for this Bitcast, but the input is ",
-                       input.ToString()));
+      return absl::InvalidArgumentError(absl::StrCat("the last dimension must be ", to / from,
+                                                     " for this Bitcast, but the input is ", input.ToString()));
     }
     output.RemoveDim(input.rank() - 1);
   }
@@ -142,20 +133,23 @@ void RegisterCasts(OpRegistry& registry) {
       .Attr("SrcT: type")
       .Attr("DstT: type")
       .Attr("Truncate: bool = false")
-      .Doc("x converted to DstT. Floating to integer drops the fraction; complex to real drops the imaginary part; to "
-           "bool is x != 0.\nTruncate: drop low bits instead of rounding where DstT is a shorter floating type.\n"
-           "Gradient: Cast back, between floating or complex types.")
+      .Doc(
+          "x converted to DstT. Floating to integer drops the fraction; complex to real drops the imaginary part; to "
+          "bool is x != 0.\nTruncate: drop low bits instead of rounding where DstT is a shorter floating type.\n"
+          "Gradient: Cast back, between floating or complex types.")
       .Shape(UnchangedShape);
   constexpr char kTypes[] =
-      "{bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, uint64, int8, int16, complex64, complex128, "
+      "{bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, uint64, int8, int16, complex64, "
+      "complex128, "
       "qint8, quint8, qint16, quint16, qint32}";
   registry.Add("Bitcast")
       .Input("input: T")
       .Output("output: type")
       .Attr(absl::StrCat("T: ", kTypes))
       .Attr(absl::StrCat("type: ", kTypes))
-      .Doc("The same bytes read as another type. If an element of `type` is smaller by a factor k, a dimension k is "
-           "added at the end; if it is larger, the last dimension must be k and goes. Not differentiable.")
+      .Doc(
+          "The same bytes read as another type. If an element of `type` is smaller by a factor k, a dimension k is "
+          "added at the end; if it is larger, the last dimension must be k and goes. Not differentiable.")
       .Shape(BitcastShape);
 }
 

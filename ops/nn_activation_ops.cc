@@ -33,8 +33,9 @@ void RegisterNnActivationOps(OpRegistry& registry) {
   Activation(registry, "Selu", kFloating,
              "scale x where x > 0, else scale alpha (e^x - 1), with scale = 1.0507009873554805 and alpha = "
              "1.6732632423543772. Gradient: as SeluGrad.");
-  Activation(registry, "Softplus", kFloating, "log(e^x + 1), without overflow. Gradient: dy / (1 + e^-x), as "
-                                              "SoftplusGrad.");
+  Activation(registry, "Softplus", kFloating,
+             "log(e^x + 1), without overflow. Gradient: dy / (1 + e^-x), as "
+             "SoftplusGrad.");
   Activation(registry, "Softsign", kFloating, "x / (|x| + 1). Gradient: dy / (|x| + 1)^2, as SoftsignGrad.");
   registry.Add("LeakyRelu")
       .Input("features: T")

@@ -19,7 +19,7 @@ bool IsNchw(const ShapeContext& c) {
 }
 
 absl::Status BiasAddShape(ShapeContext& c) {
-  NABLA_ASSIGN_OR_RETURN(Shape value, c.InputOfRankAtLeast(0, 2));
+  NABLA_ASSIGN_OR_RETURN(Shape value, c.InputOfRankAtLeast(0, IsNchw(c) ? 3 : 2));
   NABLA_ASSIGN_OR_RETURN(Shape bias, c.InputOfRank(1, 1));
   if (!value.has_rank()) return absl::OkStatus();
   const int axis = ChannelAxis(IsNchw(c), value.rank());
@@ -34,7 +34,7 @@ absl::Status BiasAddShape(ShapeContext& c) {
 }
 
 absl::Status BiasAddGradShape(ShapeContext& c) {
-  NABLA_ASSIGN_OR_RETURN(Shape gradient, c.InputOfRankAtLeast(0, 2));
+  NABLA_ASSIGN_OR_RETURN(Shape gradient, c.InputOfRankAtLeast(0, IsNchw(c) ? 3 : 2));
   if (!gradient.has_rank()) {
     c.SetOutput(0, Shape({kUnknownDim}));
   } else {
@@ -51,13 +51,12 @@ absl::Status AtLeastVectorShape(ShapeContext& c) {
 
 // Two [batch, classes], broadcast against each other.
 absl::Status CrossEntropyShape(ShapeContext& c) {
-  NABLA_ASSIGN_OR_RETURN(Shape both, BroadcastShapes(c.input(0), c.input(1)));
-  if (both.has_rank() && both.rank() != 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("features and labels must be [batch, classes], but are ", c.input(0).ToString(), " and ",
-                     c.input(1).ToString()));
+  const auto matrix_if_unknown = [](const Shape& s) { return s.has_rank() ? s : Shape::UnknownOfRank(2); };
+  NABLA_ASSIGN_OR_RETURN(Shape both, BroadcastShapes(matrix_if_unknown(c.input(0)), matrix_if_unknown(c.input(1))));
+  if (both.rank() != 2) {
+    return absl::InvalidArgumentError(absl::StrCat("features and labels must be [batch, classes], but are ",
+                                                   c.input(0).ToString(), " and ", c.input(1).ToString()));
   }
-  if (!both.has_rank()) both = Shape::UnknownOfRank(2);
   c.SetOutput(0, Shape({both.dim(0)}));
   c.SetOutput(1, both);
   return absl::OkStatus();
@@ -89,16 +88,18 @@ void RegisterBiases(OpRegistry& registry) {
       .Output("output: T")
       .Attr("T: numbertype")
       .Attr(kFormat)
-      .Doc("value plus a vector along its channel axis: the last one, or axis 1 with data_format NCHW.\n"
-           "Gradients: dy, BiasAddGrad(dy).")
+      .Doc(
+          "value plus a vector along its channel axis: the last one, or axis 1 with data_format NCHW.\n"
+          "Gradients: dy, BiasAddGrad(dy).")
       .Shape(BiasAddShape);
   registry.Add("BiasAddGrad")
       .Input("out_backprop: T")
       .Output("output: T")
       .Attr("T: numbertype")
       .Attr(kFormat)
-      .Doc("The sum over all axes but the channels (the last one, or axis 1 with data_format NCHW): BiasAdd's gradient "
-           "with respect to its bias. Gradient: dy broadcast to the input.")
+      .Doc(
+          "The sum over all axes but the channels (the last one, or axis 1 with data_format NCHW): BiasAdd's gradient "
+          "with respect to its bias. Gradient: dy broadcast to the input.")
       .Shape(BiasAddGradShape);
   registry.Add("BiasAddV1")
       .Input("value: T")
@@ -129,9 +130,10 @@ void RegisterSoftmax(OpRegistry& registry) {
       .Output("loss: T")
       .Output("backprop: T")
       .Attr(kFloating)
-      .Doc("features and labels [batch, classes], broadcast against each other. loss [batch] is "
-           "-sum(labels log(softmax(features))); backprop [batch, classes] is softmax(features) - labels.\n"
-           "Gradients: dloss backprop (and what comes to backprop, through softmax), -dloss log(softmax(features)).")
+      .Doc(
+          "features and labels [batch, classes], broadcast against each other. loss [batch] is "
+          "-sum(labels log(softmax(features))); backprop [batch, classes] is softmax(features) - labels.\n"
+          "Gradients: dloss backprop (and what comes to backprop, through softmax), -dloss log(softmax(features)).")
       .Shape(CrossEntropyShape);
   registry.Add("SparseSoftmaxCrossEntropyWithLogits")
       .Input("features: T")
@@ -140,9 +142,10 @@ void RegisterSoftmax(OpRegistry& registry) {
       .Output("backprop: T")
       .Attr(kFloating)
       .Attr("Tlabels: {int32, int64} = int64")
-      .Doc("features [batch, classes] and labels [batch], each the index of a class. loss [batch] is "
-           "-log(softmax(features)[label]); backprop [batch, classes] is softmax(features), less 1 at the label.\n"
-           "Gradient: dloss backprop (and what comes to backprop, through softmax); none for labels.")
+      .Doc(
+          "features [batch, classes] and labels [batch], each the index of a class. loss [batch] is "
+          "-log(softmax(features)[label]); backprop [batch, classes] is softmax(features), less 1 at the label.\n"
+          "Gradient: dloss backprop (and what comes to backprop, through softmax); none for labels.")
       .Shape(SparseCrossEntropyShape);
 }
 
@@ -164,9 +167,10 @@ void RegisterNnOps(OpRegistry& registry) {
       .Output("precision: bool")
       .Attr("k: int")
       .Attr("T: {int32, int64} = int32")
-      .Doc("Whether the target class is among the k best of each row of predictions [batch, classes]: [batch]. Classes "
-           "tied with the k-th count as among them; a row whose target is out of range or whose prediction for it is "
-           "not finite gives false. Not differentiable.")
+      .Doc(
+          "Whether the target class is among the k best of each row of predictions [batch, classes]: [batch]. Classes "
+          "tied with the k-th count as among them; a row whose target is out of range or whose prediction for it is "
+          "not finite gives false. Not differentiable.")
       .Shape(InTopKShape);
   registry.Add("InTopKV2")
       .Input("predictions: float")

@@ -102,8 +102,9 @@ void RegisterStateful(OpRegistry& registry) {
       .Attr("seed2: int = 0")
       .Attr("Tout: {int32, int64}")
       .Attr("T: {int32, int64}")
-      .Doc("Integers from [minval, maxval), scalars, of the given shape; evenly distributed but for a bias below 2^-32 "
-           "(2^-64 for int64) times the range. seed, seed2: as for RandomUniform. Not differentiable.")
+      .Doc(
+          "Integers from [minval, maxval), scalars, of the given shape; evenly distributed but for a bias below 2^-32 "
+          "(2^-64 for int64) times the range. seed, seed2: as for RandomUniform. Not differentiable.")
       .Stateful()
       .Shape(RandomShape);
   registry.Add("RandomShuffle")
@@ -147,8 +148,9 @@ void RegisterStateless(OpRegistry& registry) {
       .Attr("dtype: {int32, int64}")
       .Attr("T: {int32, int64}")
       .Attr("Tseed: {int32, int64} = int64")
-      .Doc("Integers from [minval, maxval), scalars, of the given shape: a function of the seed, two integers. Not "
-           "differentiable.")
+      .Doc(
+          "Integers from [minval, maxval), scalars, of the given shape: a function of the seed, two integers. Not "
+          "differentiable.")
       .Shape(StatelessShape);
 }
 
@@ -185,8 +187,9 @@ void RegisterStatelessV2(OpRegistry& registry) {
       .Output("output: dtype")
       .Attr("dtype: {int32, int64, uint32, uint64}")
       .Attr("Tshape: {int32, int64} = int32")
-      .Doc("Integers from [minval, maxval), scalars, of the given shape. key, counter, alg: as for "
-           "StatelessRandomUniformV2. Not differentiable.")
+      .Doc(
+          "Integers from [minval, maxval), scalars, of the given shape. key, counter, alg: as for "
+          "StatelessRandomUniformV2. Not differentiable.")
       .Shape(StatelessV2Shape);
   registry.Add("StatelessRandomGetKeyCounter")
       .Input("seed: Tseed")
@@ -207,8 +210,9 @@ void RegisterStatelessV2(OpRegistry& registry) {
       .Input("alg: int32")
       .Output("output: T")
       .Attr("T: type")
-      .Doc("The rows of value (along axis 0) in random order. key, counter, alg: as for StatelessRandomUniformV2. Not "
-           "differentiable.")
+      .Doc(
+          "The rows of value (along axis 0) in random order. key, counter, alg: as for StatelessRandomUniformV2. Not "
+          "differentiable.")
       .Shape(StatelessShuffleShape);
 }
 

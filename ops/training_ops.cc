@@ -67,10 +67,11 @@ void RegisterDenseSteps(OpRegistry& registry) {
       .Attr("T: numbertype")
       .Attr("use_locking: bool = false")
       .Attr("use_nesterov: bool = false")
-      .Doc("A step of Adam (Kingma and Ba, 2015): m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= "
-           "rate m / (sqrt(v) + epsilon), where rate = lr sqrt(1 - beta2_power) / (1 - beta1_power). With use_nesterov "
-           "m beta1 + (1 - beta1) grad takes m's place. The powers are beta1 and beta2 to the number of this step, from "
-           "1. All but grad are scalars.")
+      .Doc(
+          "A step of Adam (Kingma and Ba, 2015): m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= "
+          "rate m / (sqrt(v) + epsilon), where rate = lr sqrt(1 - beta2_power) / (1 - beta1_power). With use_nesterov "
+          "m beta1 + (1 - beta1) grad takes m's place. The powers are beta1 and beta2 to the number of this step, from "
+          "1. All but grad are scalars.")
       .Stateful()
       .Shape(ApplyShape);
   registry.Add("ResourceApplyAdagrad")
@@ -81,8 +82,9 @@ void RegisterDenseSteps(OpRegistry& registry) {
       .Attr("T: numbertype")
       .Attr("use_locking: bool = false")
       .Attr("update_slots: bool = true")
-      .Doc("A step of Adagrad (Duchi, Hazan and Singer, 2011): accum += grad^2 if update_slots; var -= lr grad / "
-           "sqrt(accum). lr is a scalar.")
+      .Doc(
+          "A step of Adagrad (Duchi, Hazan and Singer, 2011): accum += grad^2 if update_slots; var -= lr grad / "
+          "sqrt(accum). lr is a scalar.")
       .Stateful()
       .Shape(ApplyShape);
 }

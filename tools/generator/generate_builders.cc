@@ -20,6 +20,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "nabla/graph/op_spec.h"
+#include "nabla/graph/op_spec_language.h"
 #include "nabla/ops/registration.h"
 
 namespace nabla {
@@ -38,14 +39,14 @@ bool IsGenerated(const OpSpec& spec) {
 // A spec's name as a C++ identifier.
 std::string Identifier(const std::string& name) {
   static const auto* keywords = new absl::flat_hash_set<absl::string_view>{
-      "alignas",  "alignof",  "and",       "asm",      "auto",     "bool",      "break",    "case",     "catch",
-      "char",     "class",    "concept",   "const",    "continue", "decltype",  "default",  "delete",   "do",
-      "double",   "else",     "enum",      "explicit", "export",   "extern",    "false",    "float",    "for",
-      "friend",   "goto",     "if",        "inline",   "int",      "long",      "mutable",  "namespace", "new",
-      "noexcept", "not",      "nullptr",   "operator", "or",       "private",   "protected", "public",  "register",
-      "requires", "return",   "short",     "signed",   "sizeof",   "static",    "struct",   "switch",   "template",
-      "this",     "throw",    "true",      "try",      "typedef",  "typename",  "union",    "unsigned", "using",
-      "virtual",  "void",     "volatile",  "while",    "xor",      "scope",     "attrs",
+      "alignas",  "alignof", "and",      "asm",      "auto",     "bool",     "break",     "case",      "catch",
+      "char",     "class",   "concept",  "const",    "continue", "decltype", "default",   "delete",    "do",
+      "double",   "else",    "enum",     "explicit", "export",   "extern",   "false",     "float",     "for",
+      "friend",   "goto",    "if",       "inline",   "int",      "long",     "mutable",   "namespace", "new",
+      "noexcept", "not",     "nullptr",  "operator", "or",       "private",  "protected", "public",    "register",
+      "requires", "return",  "short",    "signed",   "sizeof",   "static",   "struct",    "switch",    "template",
+      "this",     "throw",   "true",     "try",      "typedef",  "typename", "union",     "unsigned",  "using",
+      "virtual",  "void",    "volatile", "while",    "xor",      "scope",    "attrs",
   };
   return keywords->contains(name) ? name + "_" : name;
 }
@@ -111,9 +112,9 @@ std::string Literal(const nabla::Shape& shape) {
 
 std::string DTypeLiteral(DType dtype) {
   static const auto* names = new std::vector<std::pair<DType, const char*>>{
-      {DType::kFloat, "kFloat"},   {DType::kDouble, "kDouble"}, {DType::kInt32, "kInt32"}, {DType::kInt64, "kInt64"},
-      {DType::kString, "kString"}, {DType::kBool, "kBool"},     {DType::kHalf, "kHalf"},   {DType::kUInt8, "kUInt8"},
-      {DType::kComplex64, "kComplex64"},
+      {DType::kFloat, "kFloat"}, {DType::kDouble, "kDouble"}, {DType::kInt32, "kInt32"},
+      {DType::kInt64, "kInt64"}, {DType::kString, "kString"}, {DType::kBool, "kBool"},
+      {DType::kHalf, "kHalf"},   {DType::kUInt8, "kUInt8"},   {DType::kComplex64, "kComplex64"},
   };
   for (const auto& [value, name] : *names) {
     if (value == dtype) return absl::StrCat("DType::", name);
@@ -198,21 +199,14 @@ void AppendComment(absl::string_view text, absl::string_view indent, absl::strin
   }
 }
 
-// "T", "N * T", "list Tin", "float".
-std::string ArgTypeText(const ArgSpec& arg) {
-  if (!arg.type_list_attr.empty()) return arg.type_list_attr;
-  std::string type = arg.type_attr.empty() ? std::string(DTypeName(arg.dtype)) : arg.type_attr;
-  if (arg.is_ref) type = absl::StrCat("Ref(", type, ")");
-  return arg.number_attr.empty() ? type : absl::StrCat(arg.number_attr, " * ", type);
-}
-
 // "HEAD(p, p, p)TAIL", broken between parameters at kColumns.
 std::string CallLike(const std::string& head, const std::vector<std::string>& parameters, absl::string_view tail) {
   std::string out;
   std::string line = head + "(";
   const std::string indent(line.size(), ' ');
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const std::string item = absl::StrCat(parameters[i], i + 1 < parameters.size() ? std::string(",") : absl::StrCat(")", tail));
+    const std::string item =
+        absl::StrCat(parameters[i], i + 1 < parameters.size() ? std::string(",") : absl::StrCat(")", tail));
     const bool first = i == 0;
     if (!first && line.size() + 1 + item.size() > kColumns) {
       absl::StrAppend(&out, line, "\n");
@@ -243,8 +237,8 @@ Builder Analyse(const OpSpec& spec) {
     (has_default ? b.optional : b.positional).push_back(&attr);
   }
   const std::vector<ArgSpec>& outputs = spec.outputs();
-  b.return_type = outputs.empty()     ? "Node*"
-                  : outputs.size() > 1 ? spec.name() + "Outputs"
+  b.return_type = outputs.empty()       ? "Node*"
+                  : outputs.size() > 1  ? spec.name() + "Outputs"
                   : outputs[0].IsList() ? "Outputs"
                                         : "Output";
   std::vector<std::string>& parameters = b.parameters;
@@ -261,41 +255,15 @@ Builder Analyse(const OpSpec& spec) {
   return b;
 }
 
-std::string AttrText(const AttrSpec& attr) {
-  std::string type;
-  if (!attr.allowed_types.empty()) {
-    type = absl::StrCat("{", absl::StrJoin(attr.allowed_types, ", ",
-                                           [](std::string* out, DType t) { absl::StrAppend(out, DTypeName(t)); }),
-                        "}");
-    if (attr.kind == Attr::Kind::kListType) type = absl::StrCat("list(", type, ")");
-  } else if (!attr.allowed_strings.empty()) {
-    type = absl::StrCat("{'", absl::StrJoin(attr.allowed_strings, "', '"), "'}");
-  } else {
-    // The word for the kind, as the spec language has it.
-    static const char* const kWords[] = {"",          "string",       "int",       "float",       "bool",
-                                         "type",      "shape",        "tensor",    "func",        "placeholder",
-                                         "list(string)", "list(int)", "list(float)", "list(bool)", "list(type)",
-                                         "list(shape)", "list(tensor)", "list(func)"};
-    type = kWords[static_cast<int>(attr.kind)];
-  }
-  if (attr.minimum.has_value()) absl::StrAppend(&type, " >= ", *attr.minimum);
-  if (attr.default_value.has_value()) absl::StrAppend(&type, " = ", attr.default_value->ToString());
-  return absl::StrCat(attr.name, ": ", type);
-}
-
 std::string Declaration(const Builder& b) {
   const OpSpec& spec = *b.spec;
   std::string out;
   AppendComment(spec.doc(), " ", "", &out);
-  std::vector<std::string> inputs;
-  std::vector<std::string> outputs;
-  std::vector<std::string> attrs;
-  for (const ArgSpec& arg : spec.inputs()) inputs.push_back(absl::StrCat(arg.name, ": ", ArgTypeText(arg)));
-  for (const ArgSpec& arg : spec.outputs()) outputs.push_back(absl::StrCat(arg.name, ": ", ArgTypeText(arg)));
-  for (const AttrSpec& attr : spec.attrs()) attrs.push_back(AttrText(attr));
-  AppendComment(absl::StrCat("(", absl::StrJoin(inputs, ", "), ") -> (", absl::StrJoin(outputs, ", "), ")"), "   ",
-                "  ", &out);
-  for (const std::string& attr : attrs) AppendComment(attr, "   ", "  ", &out);
+  const auto format = [](std::string* text, const ArgSpec& arg) { absl::StrAppend(text, FormatArgSpec(arg)); };
+  AppendComment(absl::StrCat("(", absl::StrJoin(spec.inputs(), ", ", format), ") -> (",
+                             absl::StrJoin(spec.outputs(), ", ", format), ")"),
+                "   ", "  ", &out);
+  for (const AttrSpec& attr : spec.attrs()) AppendComment(FormatAttrSpec(attr), "   ", "  ", &out);
 
   if (!b.optional.empty()) {
     absl::StrAppend(&out, "struct ", spec.name(), "Attrs {\n");
