@@ -34,6 +34,14 @@ absl::StatusOr<ElementCount> CountElements(const Shape& shape) {
   return count;
 }
 
+int64_t NonZeroProduct(const Shape& shape) {
+  int64_t product = 1;
+  for (int64_t dim : shape.dims()) {
+    if (dim > 0 && !CheckedMultiply(product, dim, &product)) return product;
+  }
+  return product;
+}
+
 absl::Status CannotReshape(const Shape& from, const Shape& to) {
   return absl::InvalidArgumentError(
       absl::StrCat("cannot reshape ", from.ToString(), " to ", to.ToString(), ": the numbers of elements differ"));
@@ -73,11 +81,9 @@ absl::Status ReshapeShape(ShapeContext& c) {
     const int hole = static_cast<int>(std::find(to.dims().begin(), to.dims().end(), kUnknownDim) - to.dims().begin());
     if (source.num_unknown == 0) {
       if (target.known == 0) {
-        if (inferred) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              "the -1 in the new shape ", to.ToString(), " has no one value, for another dimension of it is 0"));
-        }
         if (source.known != 0) return CannotReshape(from, to);
+        // Any size would do; by convention it is what it would be without the zeros of both shapes.
+        if (inferred) to.set_dim(hole, NonZeroProduct(from) / NonZeroProduct(to));
       } else {
         if (source.known % target.known != 0) return CannotReshape(from, to);
         to.set_dim(hole, source.known / target.known);
