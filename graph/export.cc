@@ -160,9 +160,8 @@ absl::Status ExportAllButNodes(const Graph& graph, GraphDef* graph_def) {
 absl::Status ExportGraphDef(const Graph& graph, const ExportOptions& options, GraphDef* graph_def) {
   const auto lock = graph.Lock();
   graph_def->Clear();
-  NABLA_RETURN_IF_ERROR(ForEachExportedNode(graph, options, [&](const Node& node) {
-    return ExportCheckedNode(node, options, graph_def->add_node());
-  }));
+  NABLA_RETURN_IF_ERROR(ForEachExportedNode(
+      graph, options, [&](const Node& node) { return ExportCheckedNode(node, options, graph_def->add_node()); }));
   return ExportAllButNodes(graph, graph_def);
 }
 

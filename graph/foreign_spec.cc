@@ -23,8 +23,8 @@ absl::StatusOr<AttrSpec> AttrSpecFromDef(const OpDef::AttrDef& def) {
   absl::StatusOr<AttrSpec> spec =
       is_word ? ParseAttrSpec(absl::StrCat("x: ", def.type())) : absl::InvalidArgumentError("not a word");
   if (!spec.ok() || !spec->allowed_types.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(what, " has the type ", Quoted(def.type()),
-                                                   ", expected int, list(type) or the like"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " has the type ", Quoted(def.type()), ", expected int, list(type) or the like"));
   }
   spec->name = def.name();
   if (def.has_minimum()) spec->minimum = def.minimum();

@@ -28,8 +28,8 @@ absl::Status CheckFunction(const FunctionDef& function) {
   }
   for (const NodeDef& node : function.node_def()) {
     if (node.name().empty() || node.op().empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("node ", Quoted(node.name()), " of op ", Quoted(node.op()),
-                                                     ": expected a name and an op"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("node ", Quoted(node.name()), " of op ", Quoted(node.op()), ": expected a name and an op"));
     }
     if (!names.insert(node.name()).second) {
       return absl::InvalidArgumentError(absl::StrCat("two nodes or inputs are called ", Quoted(node.name())));
@@ -47,8 +47,8 @@ absl::Status CheckFunction(const FunctionDef& function) {
     }
   }
   // In the order of the alphabet, so that the same file always gets the same error.
-  for (const auto& [output, tensor] : std::map<std::string, std::string>(function.ret().begin(),
-                                                                         function.ret().end())) {
+  for (const auto& [output, tensor] :
+       std::map<std::string, std::string>(function.ret().begin(), function.ret().end())) {
     if (outputs.count(output) == 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("'ret' has an entry for ", Quoted(output), ", which is no output"));
@@ -59,11 +59,11 @@ absl::Status CheckFunction(const FunctionDef& function) {
                                                      ", but there is no such node or input"));
     }
   }
-  for (const auto& [output, node] : std::map<std::string, std::string>(function.control_ret().begin(),
-                                                                       function.control_ret().end())) {
+  for (const auto& [output, node] :
+       std::map<std::string, std::string>(function.control_ret().begin(), function.control_ret().end())) {
     if (names.count(node) == 0) {
-      return absl::InvalidArgumentError(absl::StrCat("control output ", Quoted(output), " comes from ", Quoted(node),
-                                                     ", but there is no such node"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("control output ", Quoted(output), " comes from ", Quoted(node), ", but there is no such node"));
     }
   }
   return absl::OkStatus();
@@ -161,9 +161,8 @@ std::vector<std::string> FunctionLibrary::Names() const {
   return names;
 }
 
-bool FunctionLibrary::empty() const { 
-  return library_->function_size() == 0 && library_->gradient_size() == 0 &&
-         library_->registered_gradients_size() == 0;
+bool FunctionLibrary::empty() const {
+  return library_->function_size() == 0 && library_->gradient_size() == 0 && library_->registered_gradients_size() == 0;
 }
 
 void FunctionLibrary::ToProto(FunctionDefLibrary* library) const { *library = *library_; }

@@ -39,8 +39,8 @@ class FunctionLibrary {
 
  private:
   std::unique_ptr<FunctionDefLibrary> library_;
-  std::map<std::string, int> index_;              // function -> index in library_
-  std::map<std::string, std::string> gradients_;  // function -> its gradient function
+  std::map<std::string, int> index_;                                    // function -> index in library_
+  std::map<std::string, std::string> gradients_;                        // function -> its gradient function
   std::set<std::pair<std::string, std::string>> registered_gradients_;  // (op type, gradient function)
 };
 

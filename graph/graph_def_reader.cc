@@ -100,9 +100,8 @@ struct BufferUnref {
 
 absl::Status GraphDefReader::Truncated() const {
   if (reader_.failed()) return absl::DataLossError("the system reports an error in reading it");
-  return absl::InvalidArgumentError(absl::StrCat("truncated: the data ends at byte ",
-                                                 std::min(reader_.position(), reader_.size()),
-                                                 ", in the middle of a field"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "truncated: the data ends at byte ", std::min(reader_.position(), reader_.size()), ", in the middle of a field"));
 }
 
 absl::Status GraphDefReader::Malformed(const std::string& what) const {
@@ -137,9 +136,9 @@ absl::Status GraphDefReader::ReadTag(uint64_t end, Tag* tag) {
   }
   if (reader_.position() > end || tag->length > end - reader_.position()) {
     if (end == reader_.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "truncated: field ", tag->field, " at byte ", reader_.position(), " has ", tag->length,
-          " bytes, but only ", end - std::min(end, reader_.position()), " are left"));
+      return absl::InvalidArgumentError(absl::StrCat("truncated: field ", tag->field, " at byte ", reader_.position(),
+                                                     " has ", tag->length, " bytes, but only ",
+                                                     end - std::min(end, reader_.position()), " are left"));
     }
     return Malformed(absl::StrCat("field ", tag->field, " is longer than the message around it"));
   }

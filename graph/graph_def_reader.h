@@ -37,7 +37,7 @@ class GraphDefReader {
  private:
   struct Tag {
     uint32_t field = 0;
-    uint32_t type = 0;  // WireFormatLite::WireType
+    uint32_t type = 0;    // WireFormatLite::WireType
     uint64_t length = 0;  // of the content, where the type has one
   };
 

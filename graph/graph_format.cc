@@ -29,7 +29,9 @@ constexpr Magic kForeignFormats[] = {
     {"PK\x03\x04", "a zip archive"},
     {"\x1f\x8b", "a gzip archive"},
     {"\x89HDF", "an HDF5 file (a Keras model?)"},
-    {"\x7f" "ELF", "a program"},
+    {"\x7f"
+     "ELF",
+     "a program"},
     {"%PDF", "a PDF document"},
     {"<", "an XML or HTML document"},
 };
@@ -85,9 +87,8 @@ absl::StatusOr<GraphFormat> DetectGraphFormat(absl::string_view begin) {
   // Field 1 as a number: no GraphDef has that, but these begin with it.
   if (begin[0] == '\x08') {
     const bool saved_model = begin.size() >= 3 && begin[1] == '\x01' && begin[2] == '\x12';
-    return absl::InvalidArgumentError(saved_model
-                                          ? "is a SavedModel, expected a GraphDef (freeze the model first)"
-                                          : "is no GraphDef (some other protobuf message, ONNX perhaps)");
+    return absl::InvalidArgumentError(saved_model ? "is a SavedModel, expected a GraphDef (freeze the model first)"
+                                                  : "is no GraphDef (some other protobuf message, ONNX perhaps)");
   }
   // A binary GraphDef can begin like text ("\n{\n" is a node of 123 bytes), but has other control characters soon.
   const bool has_control = std::any_of(begin.begin(), begin.end(), [](char c) {

@@ -174,8 +174,8 @@ absl::Status GraphImporter::ResolveOp(OpInfo* op, const FunctionDefLibrary& libr
   op->spec = graph_->FindSpec(op->name);
   if (op->spec == nullptr) {
     const auto function = functions.find(op->name);
-    const FunctionDef* def = function != functions.end() ? &library.function(function->second)
-                                                         : graph_->functions().Find(op->name);
+    const FunctionDef* def =
+        function != functions.end() ? &library.function(function->second) : graph_->functions().Find(op->name);
     std::unique_ptr<OpSpec> spec;
     if (def != nullptr) {
       NABLA_ASSIGN_OR_RETURN(spec, ForeignSpec::FromSignature(def->signature()));
@@ -227,8 +227,8 @@ absl::Status GraphImporter::ResolveNames() {
       absl::ConsumePrefix(&name, "^");
       name = name.substr(0, name.rfind(':'));
       if (!IsValidNodeName(name) || by_name_.contains(name)) {
-        return absl::InvalidArgumentError(absl::StrCat(Where(r), ": input ", i, " is ", Quoted(text),
-                                                       ", expected 'node', 'node:number' or '^node'"));
+        return absl::InvalidArgumentError(
+            absl::StrCat(Where(r), ": input ", i, " is ", Quoted(text), ", expected 'node', 'node:number' or '^node'"));
       }
       SimilarNames similar(name);
       for (const Record& other : records_) similar.Consider(other.name);
@@ -378,8 +378,9 @@ absl::Status GraphImporter::DescribeCycle(const std::vector<int32_t>& waiting) c
     }
     absl::StrAppend(&text, " -> ", Quoted(records_[cycle[i]].name));
   }
-  return absl::InvalidArgumentError(absl::StrCat("the nodes ", text, " -> ", Quoted(records_[cycle[0]].name),
-                                                 " form a cycle, expected only cycles from a NextIteration to a Merge"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the nodes ", text, " -> ", Quoted(records_[cycle[0]].name),
+                   " form a cycle, expected only cycles from a NextIteration to a Merge"));
 }
 
 void GraphImporter::PrefixReferences(const OpInfo& op, AttrMap* attrs) const {
@@ -424,8 +425,8 @@ absl::Status GraphImporter::AddNode(int r) {
       desc.inputs.push_back(Output());
     } else if (ref.index >= source->num_outputs()) {
       return absl::InvalidArgumentError(absl::StrCat(Where(r), ": input ", i, " is '", InputName(ref),
-                                                     "', but the outputs of '", source->name(), "' (op ",
-                                                     source->op(), ") number ", source->num_outputs()));
+                                                     "', but the outputs of '", source->name(), "' (op ", source->op(),
+                                                     ") number ", source->num_outputs()));
     } else {
       desc.inputs.push_back(Output(source, ref.index));
     }
@@ -442,9 +443,9 @@ absl::Status GraphImporter::AddNode(int r) {
     for (const AttrMap::Entry& attr : desc.attrs) {
       if (absl::StartsWith(attr.first, "_") || op.spec->FindAttr(attr.first) != nullptr) continue;
       if (!options_.allow_unsupported) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            Where(r), ": the op has no attr ", Quoted(attr.first),
-            "; was the file written by a newer version of the library that made it?"));
+        return absl::InvalidArgumentError(
+            absl::StrCat(Where(r), ": the op has no attr ", Quoted(attr.first),
+                         "; was the file written by a newer version of the library that made it?"));
       }
       int32_t& first = unsupported_.emplace(absl::StrCat("attr ", attr.first, " of op ", op.name), r).first->second;
       first = std::min(first, r);
@@ -452,7 +453,7 @@ absl::Status GraphImporter::AddNode(int r) {
     }
     for (const AttrMap::Entry& attr : unknown_attrs) desc.attrs.Erase(attr.first);
   }
-  NABLA_ASSIGN_OR_RETURN(Node* node, graph_->AddNode(std::move(desc)));
+  NABLA_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(std::move(desc)));
   nodes_[r] = node;
   if (op.spec->is_opaque()) {
     node->outputs_.resize(record.num_outputs_used);
@@ -460,8 +461,8 @@ absl::Status GraphImporter::AddNode(int r) {
     outputs_left_ -= node->num_outputs();
     if (outputs_left_ < 0) {
       return absl::ResourceExhaustedError(absl::StrCat(Where(r), ": has ", node->num_outputs(),
-                                                       " outputs, which makes more than a graph of ",
-                                                       records_.size(), " nodes may have"));
+                                                       " outputs, which makes more than a graph of ", records_.size(),
+                                                       " nodes may have"));
     }
   }
   for (AttrMap::Entry& attr : unknown_attrs) node->attrs_.Set(attr.first, std::move(attr.second));

@@ -101,9 +101,9 @@ class GraphImporter {
   absl::flat_hash_map<int32_t, ForeignFields> foreign_;
   std::vector<Output> mapped_;
 
-  std::vector<int32_t> order_;  // empty if file order is one
-  std::vector<Node*> nodes_;    // by record; nullptr until added
-  int64_t outputs_left_ = 0;    // how many outputs the nodes may have, all together
+  std::vector<int32_t> order_;                  // empty if file order is one
+  std::vector<Node*> nodes_;                    // by record; nullptr until added
+  int64_t outputs_left_ = 0;                    // how many outputs the nodes may have, all together
   std::map<std::string, int32_t> unsupported_;  // "op Foo" or "attr x of op Bar" -> the first record that has it
 
   // For TakeBack.

@@ -38,7 +38,8 @@ absl::Status ImportTextual(GraphFormat format, ByteReader* reader, const ImportO
     absl::string_view piece;
     while (!(piece = reader->Peek(ByteReader::kMaxView)).empty()) {
       if (text.size() + piece.size() > kMaxBytes) {
-        return absl::InvalidArgumentError(absl::StrCat("is longer than ", kMaxBytes, " bytes, the limit of a GraphDef"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("is longer than ", kMaxBytes, " bytes, the limit of a GraphDef"));
       }
       text.append(piece.data(), piece.size());
       reader->Skip(piece.size());

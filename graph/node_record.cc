@@ -19,8 +19,7 @@ constexpr int64_t kFairExpansion = 16;
 }  // namespace
 
 absl::Status ExpansionBudget::Charge(const TensorProto& tensor) {
-  const int64_t wire_bytes =
-      static_cast<int64_t>(std::max<size_t>(tensor.ByteSizeLong(), 16));
+  const int64_t wire_bytes = static_cast<int64_t>(std::max<size_t>(tensor.ByteSizeLong(), 16));
   int64_t bytes = std::max<int64_t>(1, DTypeSize(static_cast<DType>(tensor.dtype())));
   for (const TensorShapeProto::Dim& dim : tensor.tensor_shape().dim()) {
     // What is wrong with the shape is for TensorFromProto to say.

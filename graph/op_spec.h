@@ -54,9 +54,9 @@ struct AttrSpec {
   std::string name;
   Attr::Kind kind = Attr::Kind::kNone;
   absl::optional<Attr> default_value;
-  absl::optional<int64_t> minimum;            // of an int, or of a list's length
-  std::vector<DType> allowed_types;           // empty: any
-  std::vector<std::string> allowed_strings;   // empty: any
+  absl::optional<int64_t> minimum;           // of an int, or of a list's length
+  std::vector<DType> allowed_types;          // empty: any
+  std::vector<std::string> allowed_strings;  // empty: any
   // Some input's type_attr, number_attr or type_list_attr: builders work it out from the inputs.
   bool inferred_from_inputs = false;
 };

@@ -1,0 +1,195 @@
+#include "nabla/graph/control_flow.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "nabla/graph/error_text.h"
+
+namespace nabla {
+namespace {
+
+std::string Label(const Node& node) { return absl::StrCat("node '", node.name(), "' (op ", node.op(), ")"); }
+
+class Analyzer {
+ public:
+  explicit Analyzer(const Graph& graph) : graph_(graph) {}
+
+  ControlFlow Run() {
+    const std::vector<Node*> order = graph_.TopologicalOrder();
+    flow_.frame_of.assign(graph_.num_node_ids(), kRootFrame);
+    for (Node* node : order) Place(node);
+    for (Frame& frame : flow_.frames) {
+      std::sort(frame.nodes.begin(), frame.nodes.end(), [](Node* a, Node* b) { return a->id() < b->id(); });
+      frame.num_body_nodes = static_cast<int>(frame.nodes.size());
+    }
+    for (size_t f = 0; f < flow_.frames.size(); ++f) FindLoop(static_cast<int>(f));
+    FindConditionals();
+    return std::move(flow_);
+  }
+
+ private:
+  const std::string& FrameName(int frame) const {
+    static const std::string* const kRoot = new std::string("the root");
+    return frame == kRootFrame ? *kRoot : flow_.frames[frame].name;
+  }
+
+  // The frame of what leaves a node.
+  int OutputFrame(const Node& source) {
+    const int frame = flow_.frame_of[source.id()];
+    return IsExit(source) && frame != kRootFrame ? flow_.frames[frame].parent : frame;
+  }
+
+  void Place(Node* node) {
+    int frame = kRootFrame;
+    bool found = false;
+    bool conflict = false;
+    const auto consider = [&](const Node* source) {
+      const int from = OutputFrame(*source);
+      if (!found) {
+        frame = from;
+        found = true;
+      } else if (from != frame) {
+        if (!conflict) {
+          flow_.problems.push_back(absl::StrCat(Label(*node), " has inputs from the frames ",
+                                                Quoted(FrameName(std::min(frame, from))), " and ",
+                                                Quoted(FrameName(std::max(frame, from)))));
+        }
+        conflict = true;
+        // Frames are numbered from the outside in, so this is the inner one, if either is inside the other.
+        frame = std::max(frame, from);
+      }
+    };
+    const bool is_merge = IsMerge(*node);
+    for (int i = 0; i < node->num_inputs(); ++i) {
+      const Node* source = node->input(i).node();
+      if (source != nullptr && !(is_merge && IsNextIteration(*source))) consider(source);
+    }
+    if (node->num_control_inputs() > 0) {
+      for (const Node* source : node->control_inputs()) consider(source);
+    }
+    if (IsEnter(*node)) frame = Enter(node, frame);
+    if (IsExit(*node) && frame == kRootFrame) {
+      flow_.problems.push_back(absl::StrCat(Label(*node), " leaves a frame, but is in none"));
+    }
+    flow_.frame_of[node->id()] = frame;
+    if (frame != kRootFrame) flow_.frames[frame].nodes.push_back(node);
+  }
+
+  int Enter(Node* node, int parent) {
+    const std::string* name = node->attr<std::string>("frame_name");
+    if (name == nullptr || name->empty()) {
+      flow_.problems.push_back(absl::StrCat(Label(*node), " has no frame_name"));
+    }
+    const auto [it, added] = frames_.try_emplace(std::make_pair(parent, name == nullptr ? std::string() : *name),
+                                                 static_cast<int>(flow_.frames.size()));
+    if (added) {
+      Frame frame;
+      frame.name = it->first.second;
+      frame.parent = parent;
+      if (const int64_t* parallel = node->attr<int64_t>("parallel_iterations")) frame.parallel_iterations = *parallel;
+      flow_.frames.push_back(std::move(frame));
+    }
+    const bool* is_constant = node->attr<bool>("is_constant");
+    if (is_constant != nullptr && *is_constant) flow_.frames[it->second].invariants.push_back(node);
+    return it->second;
+  }
+
+  void FindLoop(int f) {
+    Frame& frame = flow_.frames[f];
+    const auto problem = [&](const Node& node, absl::string_view what) {
+      flow_.problems.push_back(absl::StrCat(Label(node), " in frame ", Quoted(frame.name), what));
+    };
+    for (Node* node : frame.nodes) {
+      if (IsLoopCond(*node)) {
+        if (frame.loop_cond != nullptr) problem(*node, ": the frame has another LoopCond");
+        if (frame.loop_cond == nullptr) frame.loop_cond = node;
+        --frame.num_body_nodes;
+      } else if (IsEnter(*node) || IsExit(*node) || IsNextIteration(*node)) {
+        --frame.num_body_nodes;
+      }
+      if (IsNextIteration(*node)) {
+        bool closes = false;
+        for (const Edge& edge : node->consumers()) closes = closes || IsBackEdge(edge);
+        if (!closes) problem(*node, " goes to no Merge");
+      }
+    }
+    for (Node* node : frame.nodes) {
+      if (!IsMerge(*node)) continue;
+      LoopVariable variable;
+      variable.merge = node;
+      for (int i = 0; i < node->num_inputs(); ++i) {
+        Node* source = node->input(i).node();
+        if (source == nullptr) continue;
+        if (IsEnter(*source) && flow_.frame_of[source->id()] == f) variable.enter = source;
+        if (IsNextIteration(*source)) variable.next_iteration = source;
+      }
+      if (variable.next_iteration == nullptr) continue;  // of a conditional
+      --frame.num_body_nodes;
+      if (flow_.frame_of[variable.next_iteration->id()] != f) {
+        problem(*node, absl::StrCat(": the back edge comes from frame ",
+                                    Quoted(FrameName(flow_.frame_of[variable.next_iteration->id()]))));
+        continue;
+      }
+      if (variable.enter == nullptr) {
+        problem(*node, " has a back edge, but no Enter of the frame before it");
+        continue;
+      }
+      for (const Edge& edge : node->consumers()) {
+        if (edge.IsControl() || edge.source_index != 0 || edge.input != 0 || !IsSwitch(*edge.consumer)) continue;
+        const Node* predicate = edge.consumer->num_inputs() > 1 ? edge.consumer->input(1).node() : nullptr;
+        if (predicate == nullptr || predicate != frame.loop_cond || variable.switch_node != nullptr) continue;
+        variable.switch_node = edge.consumer;
+        loop_switches_.insert(edge.consumer);
+        --frame.num_body_nodes;
+      }
+      if (variable.switch_node != nullptr) {
+        for (const Edge& edge : variable.switch_node->consumers()) {
+          if (edge.IsControl() || edge.source_index != 0 || !IsExit(*edge.consumer)) continue;
+          if (variable.exit == nullptr) variable.exit = edge.consumer;
+        }
+      } else {
+        problem(*node, " has a back edge, but no Switch by the frame's LoopCond after it");
+      }
+      frame.variables.push_back(variable);
+    }
+  }
+
+  void FindConditionals() {
+    absl::flat_hash_map<Output, size_t> by_predicate;
+    graph_.ForEachNode([&](Node* node) {
+      if (!IsSwitch(*node) || node->num_inputs() < 2 || !node->input(1) || loop_switches_.contains(node)) return;
+      const auto [it, added] = by_predicate.try_emplace(node->input(1), flow_.conditionals.size());
+      if (added) flow_.conditionals.push_back(Conditional{node->input(1), {}});
+      flow_.conditionals[it->second].switches.push_back(node);
+    });
+  }
+
+  const Graph& graph_;
+  ControlFlow flow_;
+  std::map<std::pair<int, std::string>, int> frames_;  // (parent, name) -> frame
+  absl::flat_hash_set<const Node*> loop_switches_;
+};
+
+}  // namespace
+
+bool IsEnter(const Node& node) { return node.op() == "Enter" || node.op() == "RefEnter"; }
+bool IsExit(const Node& node) { return node.op() == "Exit" || node.op() == "RefExit"; }
+bool IsMerge(const Node& node) { return node.op() == "Merge" || node.op() == "RefMerge"; }
+bool IsSwitch(const Node& node) { return node.op() == "Switch" || node.op() == "RefSwitch"; }
+bool IsNextIteration(const Node& node) { return node.op() == "NextIteration" || node.op() == "RefNextIteration"; }
+bool IsLoopCond(const Node& node) { return node.op() == "LoopCond"; }
+
+bool IsBackEdge(const Edge& edge) {
+  return !edge.IsControl() && edge.source != nullptr && IsMerge(*edge.consumer) && IsNextIteration(*edge.source);
+}
+
+ControlFlow AnalyzeControlFlow(const Graph& graph) {
+  const auto lock = graph.Lock();
+  return Analyzer(graph).Run();
+}
+
+}  // namespace nabla
