@@ -140,6 +140,7 @@ absl::Status SegmentsShape(ShapeContext& c, int64_t segments) {
 }
 
 absl::Status UnsortedSegmentShape(ShapeContext& c) {
+  NABLA_RETURN_IF_ERROR(c.InputOfRank(2, 0).status());
   NABLA_ASSIGN_OR_RETURN(absl::optional<int64_t> segments, ConstantScalar(c, 2, "num_segments"));
   if (segments.has_value() && *segments < 0) {
     return absl::InvalidArgumentError(absl::StrCat("num_segments must not be negative, but is ", *segments));

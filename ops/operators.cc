@@ -56,9 +56,9 @@ Output operator<=(const Output& a, double b) { return Apply(ops::LessEqual, a, b
 Output operator>(const Output& a, double b) { return Apply(ops::Greater, a, b); }
 Output operator>=(const Output& a, double b) { return Apply(ops::GreaterEqual, a, b); }
 
-Output operator!(const Output& a) { return a ? ops::LogicalNot(Scope::Current(a.graph()), a) : Output(); }
-Output operator&&(const Output& a, const Output& b) { return Apply(ops::LogicalAnd, a, b); }
-Output operator||(const Output& a, const Output& b) { return Apply(ops::LogicalOr, a, b); }
+Output Not(const Output& a) { return a ? ops::LogicalNot(Scope::Current(a.graph()), a) : Output(); }
+Output And(const Output& a, const Output& b) { return Apply(ops::LogicalAnd, a, b); }
+Output Or(const Output& a, const Output& b) { return Apply(ops::LogicalOr, a, b); }
 
 Output Index(const Output& x, int64_t i) {
   if (!x) return {};

@@ -3,9 +3,9 @@
 //   Output loss = ops::Mean(scope, Square(y - target), 0) + 0.5f * penalty;
 //   Output row = Index(x, 3);
 //
-// Nodes go to Scope::Current(graph) of the first tensor operand (see ScopeGuard). A C++ number takes the other operand's
-// dtype. A none operand gives none. Comparison with == and != keeps its C++ meaning (is it the same tensor?): use
-// Equal and NotEqual.
+// Nodes go to Scope::Current(graph) of the first tensor operand (see ScopeGuard). A C++ number takes the other
+// operand's dtype. A none operand gives none. Comparison with == and != keeps its C++ meaning (is it the same tensor?):
+// use Equal and NotEqual.
 #ifndef NABLA_OPS_OPERATORS_H_
 #define NABLA_OPS_OPERATORS_H_
 
@@ -35,9 +35,11 @@ Output operator<(const Output& a, double b);
 Output operator<=(const Output& a, double b);
 Output operator>(const Output& a, double b);
 Output operator>=(const Output& a, double b);
-Output operator!(const Output& a);                    // LogicalNot
-Output operator&&(const Output& a, const Output& b);  // LogicalAnd: both sides are computed
-Output operator||(const Output& a, const Output& b);  // LogicalOr
+
+// Logic has no operators: !x asks whether x is none.
+Output Not(const Output& a);                   // LogicalNot
+Output And(const Output& a, const Output& b);  // LogicalAnd
+Output Or(const Output& a, const Output& b);   // LogicalOr
 
 // x[i]: StridedSlice that removes the first axis; negative counts from the end.
 Output Index(const Output& x, int64_t i);

@@ -1,5 +1,7 @@
 // Random numbers. The stateful ops draw from a stream of their own per node and session, seeded by seed and seed2 (by
 // chance if both are 0); the stateless ones are functions of their seed.
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "nabla/graph/shape_inference.h"
 #include "nabla/ops/registration.h"
@@ -14,6 +16,11 @@ constexpr char kFloatingDefault[] = "dtype: {half, bfloat16, float, double} = fl
 // Output 0 has the shape that input 0 tells.
 absl::Status SetShapeFromInput(ShapeContext& c) {
   NABLA_RETURN_IF_ERROR(c.InputOfRank(0, 1).status());
+  if (const absl::optional<std::vector<int64_t>> dims = ConstantInts(c, 0)) {
+    for (int64_t dim : *dims) {
+      if (dim < -1) return absl::InvalidArgumentError(absl::StrCat("a dimension must not be negative, but is ", dim));
+    }
+  }
   return SetCheckedOutput(c, 0, c.InputAsShape(0));
 }
 

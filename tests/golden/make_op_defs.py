@@ -33,7 +33,7 @@ def dtype_name(number):
 
 
 def quoted(text):
-    return '"' + text.decode() + '"'
+    return '"' + text.decode('unicode_escape').encode('unicode_escape').decode() + '"'
 
 
 def shape_text(shape):
@@ -101,7 +101,11 @@ def main():
     words = set()
     for path in glob.glob('ops/*.cc'):
         with open(path, encoding='utf-8') as source:
-            words.update(re.findall(r'"(\w+)"', source.read()))
+            text = source.read()
+            words.update(re.findall(r'"(\w+)"', text))
+            # Control flow has a second set of ops, for references.
+            if '"Ref"' in text:
+                words.update('Ref' + word for word in ('Enter', 'Exit', 'Merge', 'NextIteration', 'Switch'))
     ops = [op for op in (op_def_registry.get(word) for word in sorted(words)) if op is not None]
     with open('tests/golden/op_defs.txt', 'w', encoding='utf-8') as out:
         out.write('# Written by make_op_defs.py. Do not edit.\n')

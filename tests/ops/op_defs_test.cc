@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -32,7 +33,7 @@ std::map<std::string, std::vector<std::string>> ReadGolden() {
   return ops;
 }
 
-std::string Quoted(const std::string& s) { return absl::StrCat("\"", s, "\""); }
+std::string Quoted(const std::string& s) { return absl::StrCat("\"", absl::CEscape(s), "\""); }
 
 // The golden file's way of writing a value. Kinds come from the declaration: an empty list has none of its own.
 std::string ValueText(const Attr& value) {
