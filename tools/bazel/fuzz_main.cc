@@ -45,8 +45,7 @@ void OnCrash(int signal) {
 void Feed(const std::string& input) {
   current_data = input.data();
   current_size = input.size();
-  LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()),
-                         input.size());
+  LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
 }
 
 // One to four small changes: a flipped bit, an odd byte, a piece cut out,
@@ -61,8 +60,7 @@ std::string Mutate(std::string s, std::mt19937& random) {
         if (!s.empty()) s[at] ^= static_cast<char>(1 << below(8));
         break;
       case 1: {
-        constexpr unsigned char kOdd[] = {0x00, 0x01, 0x7f, 0x80,
-                                          0xff, '-',  '9',  '"'};
+        constexpr unsigned char kOdd[] = {0x00, 0x01, 0x7f, 0x80, 0xff, '-', '9', '"'};
         if (!s.empty()) s[at] = static_cast<char>(kOdd[below(std::size(kOdd))]);
         break;
       }
@@ -110,12 +108,10 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "cannot read seed %s\n", argv[i]);
       return 1;
     }
-    seeds.emplace_back(std::istreambuf_iterator<char>(file),
-                       std::istreambuf_iterator<char>());
+    seeds.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   }
   const char* folder = std::getenv("TEST_UNDECLARED_OUTPUTS_DIR");
-  std::snprintf(crash_file, sizeof(crash_file), "%s/crash-input",
-                folder != nullptr ? folder : ".");
+  std::snprintf(crash_file, sizeof(crash_file), "%s/crash-input", folder != nullptr ? folder : ".");
   for (int s : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL}) {
     std::signal(s, OnCrash);
   }
