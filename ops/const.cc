@@ -18,8 +18,8 @@ absl::StatusOr<Tensor> Resolve(const Input& value, DType dtype) {
                                                      : "Const needs a value");
   }
   if (value.is_weak()) {
-    return ConvertWeakConstant(value.value(),
-                               dtype == DType::kInvalid ? DefaultWeakDType(value.value(), nullptr) : dtype);
+    if (dtype == DType::kInvalid) dtype = DefaultWeakDType({&value.value()}, nullptr);
+    return ConvertWeakConstant(value.value(), dtype);
   }
   if (dtype != DType::kInvalid && dtype != value.value().dtype()) {
     return absl::InvalidArgumentError(absl::StrCat("a constant of type ", DTypeName(value.value().dtype()),

@@ -26,7 +26,7 @@ Shape ReadShape(absl::string_view text) {
   Shape shape = Shape::Scalar();
   for (absl::string_view dim : absl::StrSplit(text.substr(1, text.size() - 2), ',', absl::SkipEmpty())) {
     int64_t value = kUnknownDim;
-    if (dim != "?") EXPECT_TRUE(absl::SimpleAtoi(dim, &value)) << text;
+    EXPECT_TRUE(dim == "?" || absl::SimpleAtoi(dim, &value)) << text;
     shape.AddDim(value);
   }
   return shape;
