@@ -9,9 +9,9 @@ A case is a line of five fields:
 
   NAME DTYPE SHAPE PROTO ELEMENTS
 
-DTYPE is a number. PROTO is the serialized TensorProto in hexadecimal, or "-" for none. ELEMENTS are the bytes of the elements as they lie
+DTYPE is DataType's number. PROTO is the serialized TensorProto in hexadecimal. ELEMENTS are the elements as they lie
 in memory, one after the other, in hexadecimal; of a string tensor, each string in hexadecimal, with commas between
-them and "-" for an empty one.
+them and "-" for an empty one. A tensor without elements has "-".
 
 The name tells who made the message. "serialized_…": the SerializeTensor op, which writes tensor_content (and
 string_val). "made_…": make_tensor_proto, which writes *_val for scalars and some types. "folded_…": the graph
@@ -154,6 +154,8 @@ def fold(array):
 def element_text(array):
     if array.dtype == object:
         return ','.join(element.hex() or '-' for element in array.reshape(-1)) or '-'
+    if array.dtype == dtypes.int4.as_numpy_dtype:
+        array = array.astype(np.int8)  # what the upper half of each byte holds is nobody's business
     return np.ascontiguousarray(array).tobytes().hex() or '-'
 
 
@@ -173,7 +175,7 @@ def main():
             return
         shape = '[' + ','.join(str(dim.size) for dim in proto.tensor_shape.dim) + ']'
         number = proto.dtype
-        lines.append(f'{name} {number} {shape} {proto.SerializeToString().hex() or "-"} '
+        lines.append(f'{name} {number} {shape} {proto.SerializeToString().hex()} '
                      f'{element_text(np.asarray(array))}')
 
     for dtype, (_, values) in DTYPES.items():
