@@ -128,7 +128,8 @@ absl::StatusOr<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
     }
     result.set_dim(offset + i, dim);
   }
-  return result;
+  // Broadcasting multiplies: two shapes of reasonable size can give one that is not.
+  return Shape::FromDims(result.dims(), /*allow_unknown=*/true);
 }
 
 bool CheckedMultiply(int64_t a, int64_t b, int64_t* product) { return !__builtin_mul_overflow(a, b, product); }

@@ -127,9 +127,9 @@ TEST_F(BuildersTest, ConstTakesNumbersTensorsAndStrings) {
   EXPECT_EQ(Value(ops::Const(scope_, "text")).scalar<std::string>(), "text");
   const Output axes = ops::Const(scope_, {0, -2});
   EXPECT_TRUE(BitwiseEqual(Value(axes), Tensor::Vector<int32_t>({0, -2})));
-  const Tensor matrix = Tensor::Of<float>({2, 2}, {1, 2, 3, 4});
+  const Tensor matrix = Tensor::Of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
   const Output constant = ops::Const(scope_, matrix);
-  EXPECT_EQ(constant.shape(), Shape({2, 2}));
+  EXPECT_EQ(constant.shape(), Shape({2, 3}));
   EXPECT_TRUE(Value(constant).SharesBufferWith(matrix)) << "large values are not copied";
   EXPECT_TRUE(scope_.ok()) << scope_.status();
 }
