@@ -4,20 +4,19 @@
 //
 // Output is sorted by family and name, so that it changes only where the specs do.
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "nabla/graph/op_spec.h"
 #include "nabla/graph/op_spec_language.h"
@@ -103,23 +102,20 @@ std::string Literal(float value) {
   if (text.find_first_of(".en") == std::string::npos) text += ".0";
   return text + "f";
 }
-std::string Literal(DType dtype) { return absl::StrCat("static_cast<DType>(", static_cast<int>(dtype), ")"); }
+std::string Literal(DType dtype) {
+  static const auto* names = new absl::flat_hash_map<DType, const char*>{
+      {DType::kFloat, "kFloat"},   {DType::kDouble, "kDouble"},       {DType::kInt32, "kInt32"},
+      {DType::kInt64, "kInt64"},   {DType::kBool, "kBool"},           {DType::kString, "kString"},
+      {DType::kUInt64, "kUInt64"}, {DType::kComplex64, "kComplex64"},
+  };
+  const auto it = names->find(dtype);
+  return it != names->end() ? absl::StrCat("DType::", it->second)
+                            : absl::StrCat("static_cast<DType>(", static_cast<int>(dtype), ")");
+}
 std::string Literal(const nabla::Shape& shape) {
   if (!shape.has_rank()) return "nabla::Shape()";
   return shape.IsScalar() ? "nabla::Shape::Scalar()"
                           : absl::StrCat("nabla::Shape({", absl::StrJoin(shape.dims(), ", "), "})");
-}
-
-std::string DTypeLiteral(DType dtype) {
-  static const auto* names = new std::vector<std::pair<DType, const char*>>{
-      {DType::kFloat, "kFloat"}, {DType::kDouble, "kDouble"}, {DType::kInt32, "kInt32"},
-      {DType::kInt64, "kInt64"}, {DType::kString, "kString"}, {DType::kBool, "kBool"},
-      {DType::kHalf, "kHalf"},   {DType::kUInt8, "kUInt8"},   {DType::kComplex64, "kComplex64"},
-  };
-  for (const auto& [value, name] : *names) {
-    if (value == dtype) return absl::StrCat("DType::", name);
-  }
-  return Literal(dtype);
 }
 
 template <typename T>
@@ -146,7 +142,7 @@ bool DefaultLiteral(const AttrSpec& spec, std::string* text) {
       *text = Literal(*attr.As<bool>());
       return true;
     case Attr::Kind::kType:
-      *text = DTypeLiteral(*attr.As<DType>());
+      *text = Literal(*attr.As<DType>());
       return true;
     case Attr::Kind::kShape:
       *text = Literal(*attr.As<nabla::Shape>());
@@ -178,6 +174,20 @@ bool DefaultLiteral(const AttrSpec& spec, std::string* text) {
     default:
       return false;
   }
+}
+
+// The text with one line per paragraph or item. A line of nearly kColumns was broken for want of space, unless the
+// next one begins an item ("axis: …").
+std::string Unwrap(absl::string_view text) {
+  std::string out;
+  bool full = false;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    const bool continues = full && !line.empty() && !absl::EndsWith(line.substr(0, line.find(' ')), ":");
+    if (!out.empty()) out += continues ? ' ' : '\n';
+    absl::StrAppend(&out, line);
+    full = line.size() >= kColumns - 20 && line.size() <= kColumns;
+  }
+  return out;
 }
 
 // Appends `text` as comment lines, broken at kColumns; lines of the text stay apart. What is broken off is indented by
@@ -258,7 +268,7 @@ Builder Analyse(const OpSpec& spec) {
 std::string Declaration(const Builder& b) {
   const OpSpec& spec = *b.spec;
   std::string out;
-  AppendComment(spec.doc(), " ", "", &out);
+  AppendComment(Unwrap(spec.doc()), " ", "", &out);
   const auto format = [](std::string* text, const ArgSpec& arg) { absl::StrAppend(text, FormatArgSpec(arg)); };
   AppendComment(absl::StrCat("(", absl::StrJoin(spec.inputs(), ", ", format), ") -> (",
                              absl::StrJoin(spec.outputs(), ", ", format), ")"),
@@ -351,7 +361,6 @@ namespace nabla::ops {
 constexpr char kSourceTop[] = R"(// Generated from the op specs in ops/ by tools/generator. Do not edit.
 #include "nabla/ops/builders.h"
 
-#include <utility>
 
 namespace nabla::ops {
 namespace {
