@@ -12,7 +12,8 @@ NABLA_COPTS = [
     "-Wno-unused-parameter",
     # Designated initializers name what they set and leave the rest on purpose.
     "-Wno-missing-field-initializers",
-    # GCC 12 reports it inside std::string where nothing overlaps.
+    # GCC 12 reports these inside std::string and absl::InlinedVector, wrongly.
+    "-Wno-maybe-uninitialized",
     "-Wno-restrict",
     "-Werror=return-type",
     "-Werror=unused-result",
