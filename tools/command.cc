@@ -1,0 +1,31 @@
+#include "nabla/tools/command.h"
+
+#include "absl/status/statusor.h"
+#include "absl/strings/cord.h"
+#include "nabla/graph/status_macros.h"
+
+namespace nabla::tools {
+namespace {
+
+constexpr absl::string_view kUsagePayload = "nabla/usage";
+
+}  // namespace
+
+absl::Status UsageError(absl::string_view message) {
+  absl::Status status = absl::InvalidArgumentError(message);
+  status.SetPayload(kUsagePayload, absl::Cord());
+  return status;
+}
+
+bool IsUsageError(const absl::Status& status) { return status.GetPayload(kUsagePayload).has_value(); }
+
+absl::StatusOr<Outputs> FindOutputs(const Graph& graph, const std::vector<std::string>& names) {
+  Outputs outputs;
+  for (const std::string& name : names) {
+    NABLA_ASSIGN_OR_RETURN(Output output, graph.FindOutput(name));
+    outputs.push_back(output);
+  }
+  return outputs;
+}
+
+}  // namespace nabla::tools

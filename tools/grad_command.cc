@@ -1,0 +1,64 @@
+// nabla grad: appends gradients to a graph and writes it.
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "nabla/gradients/gradients.h"
+#include "nabla/gradients/report.h"
+#include "nabla/graph/export.h"
+#include "nabla/graph/import.h"
+#include "nabla/graph/status_macros.h"
+#include "nabla/tools/command.h"
+
+namespace nabla::tools {
+namespace {
+
+absl::StatusOr<GradientOptions> ParseOptions(const Graph& graph, const GradFlags& flags) {
+  GradientOptions options;
+  options.name = flags.name;
+  if (flags.aggregation == "add_n") {
+    options.aggregation = AggregationMethod::kAddN;
+  } else if (flags.aggregation == "tree") {
+    options.aggregation = AggregationMethod::kTree;
+  } else if (flags.aggregation == "accumulate_n") {
+    options.aggregation = AggregationMethod::kAccumulateN;
+  } else {
+    return UsageError(absl::StrCat("--aggregation ", flags.aggregation, ": expected add_n, tree or accumulate_n"));
+  }
+  if (flags.unconnected != "none" && flags.unconnected != "zero") {
+    return UsageError(absl::StrCat("--unconnected ", flags.unconnected, ": expected none or zero"));
+  }
+  options.unconnected = flags.unconnected == "zero" ? UnconnectedGradients::kZero : UnconnectedGradients::kNone;
+  NABLA_ASSIGN_OR_RETURN(options.stop_gradients, FindOutputs(graph, flags.stop));
+  NABLA_ASSIGN_OR_RETURN(Outputs grad_ys, FindOutputs(graph, flags.grad_ys));
+  options.grad_ys.assign(grad_ys.begin(), grad_ys.end());
+  return options;
+}
+
+}  // namespace
+
+absl::Status GradCommand(const GradFlags& flags) {
+  Graph graph;
+  NABLA_RETURN_IF_ERROR(ImportGraphDefFile(flags.graph, {}, &graph));
+  NABLA_ASSIGN_OR_RETURN(Outputs ys, FindOutputs(graph, flags.ys));
+  NABLA_ASSIGN_OR_RETURN(Outputs xs, FindOutputs(graph, flags.xs));
+  NABLA_ASSIGN_OR_RETURN(GradientOptions options, ParseOptions(graph, flags));
+  Scope scope(&graph);
+  NABLA_ASSIGN_OR_RETURN(Grads grads, Gradients(scope, ys, xs, options));
+  NABLA_RETURN_IF_ERROR(ExportGraphFile(graph, {}, flags.out));
+  for (size_t i = 0; i < xs.size(); ++i) {
+    std::string result;
+    if (grads[i].is_dense()) {
+      result = grads[i].dense().name();
+    } else if (grads[i].is_slices()) {
+      const IndexedSlices& slices = grads[i].slices();
+      result = absl::StrCat("slices values=", slices.values.name(), " indices=", slices.indices.name());
+      if (slices.dense_shape) absl::StrAppend(&result, " dense_shape=", slices.dense_shape.name());
+    } else {
+      result = absl::StrCat("none: ", WhyNone(ys, xs[i], options.stop_gradients));
+    }
+    std::printf("%s -> %s\n", flags.xs[i].c_str(), result.c_str());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace nabla::tools
