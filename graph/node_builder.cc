@@ -17,19 +17,15 @@
 namespace nabla {
 namespace {
 
-// The dtype that an operand has by itself; kInvalid for a number, which has none.
+// The dtype that an operand has by itself; kInvalid for a number, which has none, and for a Merge's open input.
 DType OwnDType(const Input& input) {
   if (input.is_weak()) return DType::kInvalid;
-  return input.is_constant() ? input.value().dtype() : BaseDType(input.output().dtype());
+  if (input.is_constant()) return input.value().dtype();
+  return input.output() ? BaseDType(input.output().dtype()) : DType::kInvalid;
 }
 
 std::string OperandLabel(const ArgSpec& arg, size_t i) {
   return arg.IsList() ? absl::StrCat("input '", arg.name, "[", i, "]'") : absl::StrCat("input '", arg.name, "'");
-}
-
-// The numbers are all int64 or double: of several, one with a point speaks for all.
-const Tensor* MorePrecise(const Tensor* a, const Tensor& b) {
-  return a == nullptr || (a->dtype() != DType::kDouble && b.dtype() == DType::kDouble) ? &b : a;
 }
 
 // Works out a node's attrs from its operands.
@@ -70,19 +66,14 @@ class AttrInference {
   void Default(const std::vector<std::pair<const ArgSpec*, const Inputs*>>& bound) {
     for (const AttrSpec& attr : spec_.attrs()) {
       if (attr.kind != Attr::Kind::kType || !attr.inferred_from_inputs || attrs_.Find(attr.name) != nullptr) continue;
-      const Tensor* number = nullptr;
+      std::vector<const Tensor*> numbers;
       for (const auto& [arg, operands] : bound) {
         if (arg->type_attr != attr.name) continue;
         for (const Input& operand : *operands) {
-          if (operand.is_weak()) number = MorePrecise(number, operand.value());
+          if (operand.is_weak()) numbers.push_back(&operand.value());
         }
       }
-      if (number == nullptr) continue;
-      // An index type's default wins over int32, but no integer type over a fraction.
-      const DType* fallback = attr.default_value.has_value() ? attr.default_value->As<DType>() : nullptr;
-      const bool fits = fallback != nullptr && ConvertWeakConstant(*number, *fallback).ok() &&
-                        (number->dtype() != DType::kDouble || IsFloating(*fallback) || IsComplex(*fallback));
-      attrs_.Set(attr.name, fits ? *fallback : DefaultWeakDType(*number, &attr));
+      if (!numbers.empty()) attrs_.Set(attr.name, DefaultWeakDType(numbers, &attr));
     }
   }
 
@@ -166,7 +157,7 @@ absl::StatusOr<Node*> NodeBuilder::AddConstant(const std::string& name, const na
   desc.op = "Const";
   Tensor value = input.value();
   if (input.is_weak()) {
-    if (dtype == DType::kInvalid) dtype = DefaultWeakDType(value, nullptr);
+    if (dtype == DType::kInvalid) dtype = DefaultWeakDType({&value}, nullptr);
     NABLA_ASSIGN_OR_RETURN(value, ConvertWeakConstant(value, dtype));
   }
   const Scope::State& state = scope_.state();

@@ -94,15 +94,16 @@ int64_t ApplyUnary(absl::string_view op, DType dtype, int64_t a) {
 }
 
 bool IsSmall(const Shape& shape) {
-  // A product could overflow in shapes that nobody has checked yet, so it is formed step by step.
   if (!shape.IsFullyDefined()) return false;
+  // The product itself could overflow, in shapes that nobody has checked yet.
   int64_t product = 1;
+  bool small = true;
   for (int64_t dim : shape.dims()) {
     if (dim == 0) return true;
-    if (dim < 0 || dim > PartialValue::kMaxElements) return false;
-    product = std::min(product * dim, PartialValue::kMaxElements + 1);
+    small = small && dim <= PartialValue::kMaxElements / product;
+    if (small) product *= dim;
   }
-  return product <= PartialValue::kMaxElements;
+  return small;
 }
 
 // Row-major strides of `a` seen under the broadcast shape `to`; 0 where a dimension is repeated.

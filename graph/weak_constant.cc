@@ -99,17 +99,23 @@ absl::StatusOr<Tensor> ConvertWeakConstant(const Tensor& value, DType dtype) {
   return value.dtype() == DType::kDouble ? ConvertFrom<double>(value, dtype) : ConvertFrom<int64_t>(value, dtype);
 }
 
-DType DefaultWeakDType(const Tensor& value, const AttrSpec* attr) {
+DType DefaultWeakDType(absl::Span<const Tensor* const> values, const AttrSpec* attr) {
   const auto allowed = [&](DType dtype) {
     return attr == nullptr || attr->allowed_types.empty() ||
            std::find(attr->allowed_types.begin(), attr->allowed_types.end(), dtype) != attr->allowed_types.end();
   };
-  if (value.dtype() != DType::kDouble) {
-    const absl::Span<const int64_t> numbers = value.flat<int64_t>();
-    const bool fits_int32 = std::all_of(numbers.begin(), numbers.end(), [](int64_t number) {
-      return number >= std::numeric_limits<int32_t>::min() && number <= std::numeric_limits<int32_t>::max();
-    });
-    if (fits_int32 && allowed(DType::kInt32)) return DType::kInt32;
+  const auto fit = [&](DType dtype) {
+    return std::all_of(values.begin(), values.end(),
+                       [dtype](const Tensor* value) { return ConvertWeakConstant(*value, dtype).ok(); });
+  };
+  const bool has_point =
+      std::any_of(values.begin(), values.end(), [](const Tensor* value) { return value->dtype() == DType::kDouble; });
+  if (attr != nullptr && attr->default_value.has_value()) {
+    const DType fallback = *attr->default_value->As<DType>();
+    if (!(has_point && IsInteger(fallback)) && fit(fallback)) return fallback;
+  }
+  if (!has_point) {
+    if (allowed(DType::kInt32) && fit(DType::kInt32)) return DType::kInt32;
     if (allowed(DType::kInt64)) return DType::kInt64;
   }
   if (allowed(DType::kFloat)) return DType::kFloat;

@@ -3,6 +3,7 @@
 #define NABLA_GRAPH_WEAK_CONSTANT_H_
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "nabla/graph/op_spec.h"
 #include "nabla/graph/tensor.h"
 
@@ -12,9 +13,10 @@ namespace nabla {
 // fit: out of an integer's range, a fraction for an integer, or a dtype that is not of numbers. Floating types round.
 absl::StatusOr<Tensor> ConvertWeakConstant(const Tensor& value, DType dtype);
 
-// The dtype of a number that no other operand gives one to: float if it has a point; else int32, or int64 if it does
-// not fit; or else the first that `attr`, which may be null, allows.
-DType DefaultWeakDType(const Tensor& value, const AttrSpec* attr);
+// The dtype of numbers that no other operand gives one to. `attr`, which may be null, is the attr that is to be found:
+// its default if all of them fit it and none has a point while it is an integer type; else float if one of them has a
+// point, int32 or else int64 if all fit; or else the first type that the attr allows.
+DType DefaultWeakDType(absl::Span<const Tensor* const> values, const AttrSpec* attr);
 
 }  // namespace nabla
 

@@ -53,7 +53,8 @@ absl::Status StridedSliceShape(ShapeContext& c) {
 absl::Status PackShape(ShapeContext& c) {
   if (!c.input(0).has_rank()) return absl::OkStatus();
   Shape shape = c.input(0);
-  shape.InsertDim(0, c.num_inputs());
+  const int64_t axis = c.attr<int64_t>("axis");
+  shape.InsertDim(static_cast<int>(axis < 0 ? axis + shape.rank() + 1 : axis), c.num_inputs());
   c.SetOutput(0, shape);
   return absl::OkStatus();
 }
