@@ -34,7 +34,7 @@ class LogMessage {
 }  // namespace nabla
 
 // A for statement, unlike an if, cannot capture somebody's else.
-#define NABLA_LOG(level)                                                                        \
+#define NABLA_LOG(level)                                                                             \
   for (bool nabla_log = ::nabla::LogEnabled(::nabla::LogLevel::level); nabla_log; nabla_log = false) \
   ::nabla::LogMessage(::nabla::LogLevel::level).stream()
 

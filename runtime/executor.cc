@@ -15,7 +15,7 @@ namespace {
 
 // Gives the bytes back. Tensors that keep theirs inside are left as they are.
 inline void Release(Tensor& tensor) {
-  if (tensor.SharesBufferWith(tensor)) tensor = Tensor();
+  if (tensor.SharesBufferWith(tensor)) Tensor gone = std::move(tensor);
 }
 
 absl::Status StoppedError(const KernelContext::Environment& environment, const Node* next) {
@@ -88,14 +88,16 @@ struct Executor::State {
     const size_t num_steps = plan.steps().size();
     pending.reset(new std::atomic<int32_t>[num_steps]);
     tasks.reset(new StepTask[num_steps]);
-    for (size_t i = 0; i < num_steps; ++i) pending[i].store(plan.parallel_steps()[i].pending, std::memory_order_relaxed);
+    for (size_t i = 0; i < num_steps; ++i)
+      pending[i].store(plan.parallel_steps()[i].pending, std::memory_order_relaxed);
     readers.reset(new std::atomic<int32_t>[plan.num_slots()]);
     for (int i = 0; i < plan.num_slots(); ++i) readers[i].store(plan.slot_readers()[i], std::memory_order_relaxed);
   }
 
   std::unique_ptr<Tensor[]> slots;
   std::vector<Tensor*> inputs;
-  // For several threads. Counters are wound back by whoever takes them to zero, so they are right at the start of a run.
+  // For several threads. Counters are wound back by whoever takes them to zero, so they are right at the start of a
+  // run.
   std::unique_ptr<std::atomic<int32_t>[]> pending;  // by step
   std::unique_ptr<std::atomic<int32_t>[]> readers;  // by slot
   std::unique_ptr<StepTask[]> tasks;
@@ -226,8 +228,8 @@ struct Executor::ParallelRun {
     if (remaining.fetch_sub(executed, std::memory_order_acq_rel) == executed) pool->WakeAll();
   }
 
-  // Puts the expensive ones of the steps from `first` on where other threads find them. If one is all there is to do, it
-  // stays.
+  // Puts the expensive ones of the steps from `first` on where other threads find them. If one is all there is to do,
+  // it stays.
   void HandOut(Ready& ready, size_t first) {
     size_t kept = first;
     for (size_t i = first; i < ready.size(); ++i) {
@@ -251,8 +253,8 @@ struct Executor::ParallelRun {
     const Plan::Step& step = plan.steps()[index];
     const Plan::ParallelStep& parallel = plan.parallel_steps()[index];
     Tensor* const slots = state.slots.get();
-    // Once a step has failed, those before it in the plan's order still run, for the first of all failures is the one to
-    // report; those after it are only counted. What runs has all its inputs, because these come before it.
+    // Once a step has failed, those before it in the plan's order still run, for the first of all failures is the one
+    // to report; those after it are only counted. What runs has all its inputs, because these come before it.
     if (index < first_failed.load(std::memory_order_relaxed)) {
       if (ABSL_PREDICT_FALSE(environment.stopped())) {
         Fail(-1, absl::OkStatus());  // RunParallel says why

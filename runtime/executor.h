@@ -1,12 +1,12 @@
 // Runs plans of graphs without control flow.
 //
-// On one thread a run is a loop over the plan's steps: no counters, no atomics. On several, every step counts down what it
-// waits for; a worker goes on with the first step that it has made ready, keeps cheap ones to itself, and puts expensive
-// ones where idle threads find them. Plans in which nothing can run side by side take the plain loop in any case; the
-// loops inside kernels use all threads either way.
+// On one thread a run is a loop over the plan's steps: no counters, no atomics. On several, every step counts down what
+// it waits for; a worker goes on with the first step that it has made ready, keeps cheap ones to itself, and puts
+// expensive ones where idle threads find them. Plans in which nothing can run side by side take the plain loop in any
+// case; the loops inside kernels use all threads either way.
 //
-// What a run needs besides its plan, the tensors' slots and the counters, is kept from run to run, so that a run allocates
-// nothing but what its kernels ask for.
+// What a run needs besides its plan, the tensors' slots and the counters, is kept from run to run, so that a run
+// allocates nothing but what its kernels ask for.
 //
 // (An executor for plans with frames would stand beside this one, over the same steps and kernels.)
 #ifndef NABLA_RUNTIME_EXECUTOR_H_
@@ -36,8 +36,8 @@ class Executor {
   const Plan& plan() const { return *plan_; }
 
   // `feeds` in the plan's order, checked (Plan::CheckFeed). `outputs` gets a tensor per fetch, unless it is nullptr.
-  // Errors: of the nodes that fail, the first in the plan's order, whatever the number of threads, with its name; Cancelled
-  // or DeadlineExceeded when one of the environment's flags rises.
+  // Errors: of the nodes that fail, the first in the plan's order, whatever the number of threads, with its name;
+  // Cancelled or DeadlineExceeded when one of the environment's flags rises.
   absl::Status Run(absl::Span<const Tensor* const> feeds, const KernelContext::Environment& environment,
                    std::vector<Tensor>* outputs);
 

@@ -12,8 +12,8 @@ namespace {
 
 // A part of a loop should take about this long: shorter ones do not pay for being handed to another thread.
 constexpr double kPartNanoseconds = 20'000;
-// Fixed parts must not depend on the number of threads; this many keep any machine busy.
-constexpr int64_t kMaxFixedParts = 256;
+// Fixed parts must not depend on the number of threads; so many keep any machine busy.
+constexpr int64_t kMaxParts = 256;
 // Parts per thread otherwise, so that a thread that was late or slow does not hold up the others.
 constexpr int64_t kPartsPerThread = 4;
 
@@ -78,12 +78,14 @@ Tensor KernelContext::TakeInput(int i) {
 
 int KernelContext::num_threads() const { return env_.pool == nullptr ? 1 : env_.pool->num_threads(); }
 
-void KernelContext::ParallelFor(int64_t n, double cost, absl::FunctionRef<void(int64_t begin, int64_t end)> fn,
-                                bool fixed_parts) {
-  if (n <= 0 || cancelled()) return;
+void KernelContext::RunParts(int64_t n, double cost, absl::FunctionRef<void(int64_t begin, int64_t end)> fn,
+                             bool fixed_parts, bool stoppable) {
+  // A run that nobody can stop needs no parts to stop between.
+  stoppable = stoppable && (env_.cancelled != nullptr || env_.expired != nullptr);
+  if (n <= 0 || (stoppable && cancelled())) return;
   const int threads = num_threads();
-  const int64_t parts =
-      fixed_parts ? NumParts(n, cost, kMaxFixedParts) : (threads == 1 ? 1 : NumParts(n, cost, threads * kPartsPerThread));
+  const int64_t limit = fixed_parts || stoppable ? kMaxParts : threads == 1 ? 1 : threads * kPartsPerThread;
+  const int64_t parts = NumParts(n, cost, limit);
   if (parts == 1) {
     fn(0, n);
     return;
@@ -91,7 +93,7 @@ void KernelContext::ParallelFor(int64_t n, double cost, absl::FunctionRef<void(i
   // The first n % parts parts get one unit more.
   const int64_t size = n / parts, larger = n % parts;
   auto run = [&](int64_t part) {
-    if (cancelled()) return;
+    if (stoppable && cancelled()) return;
     const int64_t begin = part * size + std::min(part, larger);
     const int64_t end = begin + size + (part < larger ? 1 : 0);
     if (env_.trace == nullptr) {
@@ -139,10 +141,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> KernelRegistry::Create(const Node& node)
 
 absl::Status NodeError(const Node& node, const absl::Status& status) {
   if (status.ok()) return status;
-  absl::Status named(status.code(),
-                     absl::StrCat("node '", node.name(), "' (op: ", node.op(), "): ", status.message()));
-  status.ForEachPayload(
-      [&](absl::string_view type, const absl::Cord& payload) { named.SetPayload(type, payload); });
+  absl::Status named(status.code(), absl::StrCat("node '", node.name(), "' (op: ", node.op(), "): ", status.message()));
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) { named.SetPayload(type, payload); });
   return named;
 }
 

@@ -90,17 +90,27 @@ class KernelContext {
   // Calls fn(begin, end) over parts of [0, n), on the pool if it is worth it, else here. `cost` is about the
   // nanoseconds that one unit takes. The parts depend on n and cost only if `fixed_parts`, else on the number of
   // threads too: reductions that combine partial results across parts must ask for fixed ones (or cut blocks
-  // themselves), so that results are the same bits on any number of threads. `fn` must not fail or throw. In a run that
-  // is cancelled the parts not yet begun are left out: nobody will see the outputs, but a kernel that afterwards uses
-  // what `fn` wrote as an index or a size must have initialised it, or ask cancelled() first.
+  // themselves), so that results are the same bits on any number of threads. `fn` must not fail or throw.
   void ParallelFor(int64_t n, double cost, absl::FunctionRef<void(int64_t begin, int64_t end)> fn,
-                   bool fixed_parts = false);
+                   bool fixed_parts = false) {
+    RunParts(n, cost, fn, fixed_parts, /*stoppable=*/false);
+  }
+  // The same, but once the run is cancelled or late the parts not yet begun are left out. For long loops that only
+  // write values: nobody will see them, but what this kernel itself goes on to use as an index, a size or a verdict
+  // ("all indices are good") must come from a plain ParallelFor.
+  void StoppableParallelFor(int64_t n, double cost, absl::FunctionRef<void(int64_t begin, int64_t end)> fn,
+                            bool fixed_parts = false) {
+    RunParts(n, cost, fn, fixed_parts, /*stoppable=*/true);
+  }
   int num_threads() const;
 
   ResourceContainer& resources() const { return *env_.resources; }
   bool cancelled() const { return env_.stopped(); }
 
  private:
+  void RunParts(int64_t n, double cost, absl::FunctionRef<void(int64_t begin, int64_t end)> fn, bool fixed_parts,
+                bool stoppable);
+
   const Environment& env_;
   const Node* node_;
   Tensor* const* inputs_;

@@ -73,8 +73,8 @@ class Plan::Builder {
     bool is_feed = false;
     bool is_constant = false;
     int32_t step = -1;
-    int32_t first = -1;       // slot of output 0, or the constant's index
-    Predecessors inherited;   // of a constant without a step: the steps that it waits for
+    int32_t first = -1;      // slot of output 0, or the constant's index
+    Predecessors inherited;  // of a constant without a step: the steps that it waits for
   };
 
   absl::Status AddNode(Node* node, uint64_t exclusive_inputs) {
@@ -87,9 +87,9 @@ class Plan::Builder {
     if (node->op() == "Const") {
       const Tensor& value = node->GetAttr<Tensor>("value");
       if (value.dtype() != node->output_dtype(0)) {
-        return NodeError(*node, absl::InvalidArgumentError(absl::StrCat(
-                                    "the value is of type ", DTypeName(value.dtype()), ", but the attr dtype says ",
-                                    DTypeName(node->output_dtype(0)))));
+        return NodeError(*node, absl::InvalidArgumentError(
+                                    absl::StrCat("the value is of type ", DTypeName(value.dtype()),
+                                                 ", but the attr dtype says ", DTypeName(node->output_dtype(0)))));
       }
       place.is_constant = true;
       place.first = static_cast<int32_t>(plan_.constants_.size());
@@ -212,7 +212,8 @@ class Plan::Builder {
       const Step& step = plan_.steps_[i];
       for (int j = 0; j < step.num_outputs; ++j) last[step.first_output + j] = static_cast<int32_t>(i);
       const ParallelStep& parallel = plan_.parallel_steps_[i];
-      for (int j = 0; j < parallel.num_reads; ++j) last[plan_.reads_[parallel.first_read + j]] = static_cast<int32_t>(i);
+      for (int j = 0; j < parallel.num_reads; ++j)
+        last[plan_.reads_[parallel.first_read + j]] = static_cast<int32_t>(i);
     }
     std::vector<int32_t> counts(plan_.steps_.size());
     for (size_t slot = 0; slot < last.size(); ++slot) {
@@ -279,8 +280,7 @@ class Plan::Builder {
 };
 
 absl::StatusOr<std::shared_ptr<const Plan>> Plan::Compile(const Graph& graph, const PlanRequest& request,
-                                                          const PlanOptions& options,
-                                                          std::vector<PassRecord>* passes) {
+                                                          const PlanOptions& options, std::vector<PassRecord>* passes) {
   std::shared_ptr<Plan> plan(new Plan);
   Compilation compilation;
   NABLA_RETURN_IF_ERROR(CopySubgraph(graph, request, &plan->graph_, &compilation));
@@ -304,12 +304,11 @@ absl::StatusOr<std::shared_ptr<const Plan>> Plan::Compile(const Graph& graph, co
 absl::Status Plan::CheckFeed(int index, const Tensor& value) const {
   const Feed& feed = feeds_[index];
   if (value.dtype() == feed.dtype && feed.shape.Subsumes(value.shape())) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the feed of '", feed.name, "' is ",
-                   value.valid() ? absl::StrCat("of type ", DTypeName(value.dtype()), " and shape ",
-                                                value.shape().ToString())
-                                 : "an invalid tensor",
-                   ", expected type ", DTypeName(feed.dtype), " and shape ", feed.shape.ToString()));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the feed of '", feed.name, "' is ",
+      value.valid() ? absl::StrCat("of type ", DTypeName(value.dtype()), " and shape ", value.shape().ToString())
+                    : "an invalid tensor",
+      ", expected type ", DTypeName(feed.dtype), " and shape ", feed.shape.ToString()));
 }
 
 }  // namespace nabla

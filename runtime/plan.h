@@ -43,13 +43,13 @@ class Plan {
     const Node* node;
     // Inputs that nobody reads later, if the steps run in order.
     uint64_t exclusive_inputs;
-    int32_t first_input;    // into input_sources
+    int32_t first_input;  // into input_sources
     int32_t num_inputs;
-    int32_t first_output;   // slot; a node's outputs lie side by side
+    int32_t first_output;  // slot; a node's outputs lie side by side
     int32_t num_outputs;
     int32_t first_release;  // into releases: what may go after this step, if the steps run in order
     int32_t num_releases;
-    DType output_dtype;     // of the first output
+    DType output_dtype;  // of the first output
   };
 
   // What several threads need to know besides.
@@ -58,8 +58,8 @@ class Plan {
     int32_t num_reads;
     int32_t first_successor;  // into successors
     int32_t num_successors;
-    int32_t pending;          // steps that must end before this one begins
-    bool expensive;           // worth handing to another thread
+    int32_t pending;                // steps that must end before this one begins
+    bool expensive;                 // worth handing to another thread
     uint64_t single_reader_inputs;  // of Step::exclusive_inputs, those that nobody else reads at all
   };
 
@@ -78,8 +78,8 @@ class Plan {
   };
 
   // Errors: InvalidArgument for feeds, fetches and targets that are not the graph's, duplicate feeds and a placeholder
-  // that is needed and not fed; Unimplemented for control flow; NotFound or Unimplemented for what has no kernel; what a
-  // kernel's constructor says. Locks the graph while it copies. `passes` (if set) gets a record of each pass.
+  // that is needed and not fed; Unimplemented for control flow; NotFound or Unimplemented for what has no kernel; what
+  // a kernel's constructor says. Locks the graph while it copies. `passes` (if set) gets a record of each pass.
   static absl::StatusOr<std::shared_ptr<const Plan>> Compile(const Graph& graph, const PlanRequest& request,
                                                              const PlanOptions& options,
                                                              std::vector<PassRecord>* passes = nullptr);

@@ -37,9 +37,8 @@ void Variable::Assign(Tensor value) {
   lock.unlock();
 }
 
-std::shared_ptr<Resource> ResourceContainer::LookupOrCreate(
-    absl::string_view container, absl::string_view name,
-    absl::FunctionRef<std::shared_ptr<Resource>()> create) {
+std::shared_ptr<Resource> ResourceContainer::LookupOrCreate(absl::string_view container, absl::string_view name,
+                                                            absl::FunctionRef<std::shared_ptr<Resource>()> create) {
   std::pair<std::string, std::string> key{std::string(container), std::string(name)};
   {
     std::shared_lock<std::shared_mutex> lock(mutex_);
@@ -97,11 +96,10 @@ absl::StatusOr<Variable*> VariableFromHandle(const Tensor& handle) {
   const ResourceHandle& element = handle.data<ResourceHandle>()[0];
   Variable* variable = element.get<Variable>();
   if (variable == nullptr) {
-    return absl::InvalidArgumentError(
-        element.resource() == nullptr
-            ? std::string("expected the handle of a variable, got an empty handle")
-            : absl::StrCat("resource '", element.name(), "' is a ", element.resource()->TypeName(),
-                           ", expected a Variable"));
+    return absl::InvalidArgumentError(element.resource() == nullptr
+                                          ? std::string("expected the handle of a variable, got an empty handle")
+                                          : absl::StrCat("resource '", element.name(), "' is a ",
+                                                         element.resource()->TypeName(), ", expected a Variable"));
   }
   return variable;
 }

@@ -166,8 +166,10 @@ absl::Status Session::Run(const Feeds& feeds, const Outputs& fetches, std::vecto
 absl::Status Session::Run(const Feeds& feeds, const Outputs& fetches, const std::vector<Node*>& targets,
                           std::vector<Tensor>* outputs, const RunOptions& options) {
   Signature signature;
-  AppendTensors(feeds, [](const auto& feed) { return feed.first; }, &signature);
-  AppendTensors(fetches, [](const Output& fetch) { return fetch; }, &signature);
+  AppendTensors(
+      feeds, [](const auto& feed) { return feed.first; }, &signature);
+  AppendTensors(
+      fetches, [](const Output& fetch) { return fetch; }, &signature);
   AppendNodes(targets, &signature);
   NABLA_ASSIGN_OR_RETURN(std::shared_ptr<Executor> executor, impl_->Lookup(signature, options.trace, [&] {
     PlanRequest request;
@@ -192,8 +194,8 @@ absl::StatusOr<std::shared_ptr<Session::Callable>> Session::MakeCallable(const O
 absl::Status Session::RunCallable(Callable& callable, absl::Span<const Tensor> feed_values,
                                   std::vector<Tensor>* outputs, const RunOptions& options) {
   if (feed_values.size() != callable.request.feeds.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("the callable takes ", callable.request.feeds.size(),
-                                                   " feeds, got ", feed_values.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the callable takes ", callable.request.feeds.size(), " feeds, got ", feed_values.size()));
   }
   std::shared_ptr<Executor> executor;
   {
@@ -210,9 +212,10 @@ absl::Status Session::RunCallable(Callable& callable, absl::Span<const Tensor> f
   return impl_->Execute(*executor, values, outputs, options);
 }
 
-absl::Status Session::RunSteps(int64_t steps, const std::function<Feeds(int64_t step)>& feeds_of_step,
-                               const Outputs& fetches, const std::vector<Node*>& targets,
-                               const std::function<bool(int64_t step, const std::vector<Tensor>& fetched)>& after_step) {
+absl::Status Session::RunSteps(
+    int64_t steps, const std::function<Feeds(int64_t step)>& feeds_of_step, const Outputs& fetches,
+    const std::vector<Node*>& targets,
+    const std::function<bool(int64_t step, const std::vector<Tensor>& fetched)>& after_step) {
   std::vector<Tensor> fetched;
   for (int64_t step = 0; step < steps; ++step) {
     const Feeds feeds = feeds_of_step ? feeds_of_step(step) : Feeds();

@@ -25,12 +25,7 @@ absl::Status FeedShape(ShapeContext& c) {
 const OpSpec& FeedSpec() {
   static const OpSpec* spec = [] {
     auto* registry = new OpRegistry;
-    registry->Add(kFeedOp)
-        .Output("output: dtype")
-        .Attr("dtype: type")
-        .Attr("shape: shape")
-        .Stateful()
-        .Shape(FeedShape);
+    registry->Add(kFeedOp).Output("output: dtype").Attr("dtype: type").Attr("shape: shape").Stateful().Shape(FeedShape);
     return registry->Find(kFeedOp);
   }();
   return *spec;

@@ -14,9 +14,9 @@ namespace nabla {
 // The op of the nodes that stand for fed tensors. Known only to private graphs.
 inline constexpr absl::string_view kFeedOp = "_Feed";
 
-// Fills in graph, feeds (one per request.feeds; none for those that nothing needs), fetches (none for those that are fed)
-// and targets. A fed tensor's producer is cut off; who waits for it through a control edge, waits no more. Errors as for
-// Plan::Compile. Locks `graph`.
+// Fills in graph, feeds (one per request.feeds; none for those that nothing needs), fetches (none for those that are
+// fed) and targets. A fed tensor's producer is cut off; who waits for it through a control edge, waits no more. Errors
+// as for Plan::Compile. Locks `graph`.
 absl::Status CopySubgraph(const Graph& graph, const PlanRequest& request, std::unique_ptr<Graph>* copy,
                           Compilation* compilation);
 

@@ -213,8 +213,8 @@ void ThreadPool::RunLoop(Task* task) {
   }
 }
 
-// Takes back up to `pushed` tickets that nobody has taken. Above them may lie tasks of runs that this thread helped with
-// inside a part; those stay.
+// Takes back up to `pushed` tickets that nobody has taken. Above them may lie tasks of runs that this thread helped
+// with inside a part; those stay.
 int ThreadPool::TakeBack(const Task* ticket, int pushed, Deque* deque) {
   int taken = 0;
   absl::InlinedVector<Task*, 4> others;

@@ -90,7 +90,8 @@ absl::Status CommonSubexpressions(Compilation& compilation) {
   absl::flat_hash_map<size_t, absl::InlinedVector<Node*, 1>> seen;
   // Sources first, so that a node's inputs are merged by the time it is looked at.
   for (Node* node : compilation.graph->TopologicalOrder()) {
-    if (node->spec().is_stateful() || node->num_outputs() == 0 || IsControlFlow(*node) || targets.contains(node)) continue;
+    if (node->spec().is_stateful() || node->num_outputs() == 0 || IsControlFlow(*node) || targets.contains(node))
+      continue;
     auto& candidates = seen[HashNode(*node)];
     auto equal = std::find_if(candidates.begin(), candidates.end(), [&](Node* c) { return EqualNodes(*c, *node); });
     if (equal == candidates.end()) {

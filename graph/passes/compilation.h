@@ -4,8 +4,8 @@
 //
 //   absl::Status DropIdentities(Compilation& compilation);
 //
-// It may change the graph as it likes as long as the fetches' values and the effects of stateful nodes stay the same, bit
-// by bit. Thread-compatible: one thread compiles one Compilation.
+// It may change the graph as it likes as long as the fetches' values and the effects of stateful nodes stay the same,
+// bit by bit. Thread-compatible: one thread compiles one Compilation.
 #ifndef NABLA_GRAPH_PASSES_COMPILATION_H_
 #define NABLA_GRAPH_PASSES_COMPILATION_H_
 

@@ -32,10 +32,10 @@ bool FoldShapeOp(const Node& node, std::vector<Tensor>* outputs) {
   for (int i = 0; i < node.num_outputs(); ++i) {
     const Shape& shape = node.input(i).shape();
     if (is_rank ? !shape.has_rank() : !shape.IsFullyDefined()) return false;
-    absl::StatusOr<Tensor> value =
-        is_rank        ? IntegerTensor(node.output_dtype(i), Shape::Scalar(), {shape.rank()})
-        : op == "Size" ? IntegerTensor(node.output_dtype(i), Shape::Scalar(), {shape.num_elements()})
-                       : IntegerTensor(node.output_dtype(i), Shape({shape.rank()}), shape.dims());
+    absl::StatusOr<Tensor> value = is_rank ? IntegerTensor(node.output_dtype(i), Shape::Scalar(), {shape.rank()})
+                                   : op == "Size"
+                                       ? IntegerTensor(node.output_dtype(i), Shape::Scalar(), {shape.num_elements()})
+                                       : IntegerTensor(node.output_dtype(i), Shape({shape.rank()}), shape.dims());
     if (!value.ok()) return false;
     outputs->push_back(*std::move(value));
   }

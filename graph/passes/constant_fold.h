@@ -15,9 +15,9 @@ inline constexpr size_t kMaxFoldedBytes = size_t{10} << 20;
 inline constexpr size_t kMaxFoldedGrowth = size_t{256} << 20;
 
 // Replaces stateless nodes whose inputs are constants by constants, evaluated with compilation.evaluate, and Shape,
-// ShapeN, Size and Rank of a tensor whose static shape is known. Control edges are kept: the constant waits for what the
-// node and its inputs waited for. Nodes whose output size is unknown beforehand stay, and so do nodes that fail: their
-// error belongs to the run.
+// ShapeN, Size and Rank of a tensor whose static shape is known. Control edges are kept: the constant waits for what
+// the node and its inputs waited for. Nodes whose output size is unknown beforehand stay, and so do nodes that fail:
+// their error belongs to the run.
 absl::Status ConstantFold(Compilation& compilation);
 
 }  // namespace nabla

@@ -83,8 +83,8 @@ absl::Status RunPasses(const PipelineOptions& options, Compilation& compilation,
   const std::vector<absl::string_view> names = PassNames();
   for (const std::string& name : options.disabled) {
     if (name != "all" && std::find(names.begin(), names.end(), name) == names.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("no pass is called '", name, "'; passes are ",
-                                                     absl::StrJoin(names, ", "), " and all"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("no pass is called '", name, "'; passes are ", absl::StrJoin(names, ", "), " and all"));
     }
   }
   const bool none = Contains(options.disabled, "all");
@@ -111,7 +111,8 @@ absl::Status RunPasses(const PipelineOptions& options, Compilation& compilation,
 std::string DumpCompilation(const Compilation& compilation) {
   std::string dump;
   for (const Node* node : compilation.graph->TopologicalOrder()) absl::StrAppend(&dump, node->ToString(), "\n");
-  for (const Output& fetch : compilation.fetches) absl::StrAppend(&dump, "fetch ", fetch ? fetch.name() : "(fed)", "\n");
+  for (const Output& fetch : compilation.fetches)
+    absl::StrAppend(&dump, "fetch ", fetch ? fetch.name() : "(fed)", "\n");
   return dump;
 }
 
@@ -124,7 +125,8 @@ absl::Status VerifyCompilation(const Compilation& compilation) {
   for (size_t i = 0; i < order.size(); ++i) position[order[i]->id()] = static_cast<int>(i);
   for (const Node* node : order) {
     for (int i = 0; i < node->num_inputs(); ++i) {
-      NABLA_RETURN_IF_ERROR(CheckTensor(live, node->input(i), absl::StrCat("input ", i, " of node '", node->name(), "'")));
+      NABLA_RETURN_IF_ERROR(
+          CheckTensor(live, node->input(i), absl::StrCat("input ", i, " of node '", node->name(), "'")));
       if (position[node->input(i).node()->id()] >= position[node->id()]) {
         return absl::InternalError(absl::StrCat("node '", node->name(), "' comes before its input ", i));
       }

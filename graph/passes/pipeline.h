@@ -37,8 +37,8 @@ struct PassRecord {
 // The names of the passes, in the order in which they run.
 std::vector<absl::string_view> PassNames();
 
-// Runs the passes and fixes compilation.order. InvalidArgument for an unknown name in options.disabled; Internal, naming
-// the pass, if a pass broke the graph.
+// Runs the passes and fixes compilation.order. InvalidArgument for an unknown name in options.disabled; Internal,
+// naming the pass, if a pass broke the graph.
 absl::Status RunPasses(const PipelineOptions& options, Compilation& compilation, std::vector<PassRecord>* records);
 
 // One line per node in topological order, then the fetches.

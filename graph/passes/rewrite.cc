@@ -9,7 +9,7 @@ namespace nabla {
 
 bool IsControlFlow(const Node& node) {
   static const auto* ops = new absl::flat_hash_set<std::string>{
-      "Switch",  "RefSwitch", "Merge",   "RefMerge",         "Enter",    "RefEnter",      "Exit",
+      "Switch",  "RefSwitch", "Merge",         "RefMerge",         "Enter",    "RefEnter",      "Exit",
       "RefExit", "LoopCond",  "NextIteration", "RefNextIteration", "_SwitchN", "ControlTrigger"};
   return ops->contains(node.op());
 }

@@ -126,8 +126,9 @@ void RegisterTestKernels(KernelRegistry& registry) {
   });
   registry.Add("TestLoop", [](KernelContext& ctx) {
     const int64_t parts = ctx.node().GetAttr<int64_t>("parts");
-    ctx.ParallelFor(parts, 100'000, [](int64_t begin, int64_t end) {
+    ctx.StoppableParallelFor(parts, 100'000, [](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) SpinFor(std::chrono::microseconds(100));
+      NumLooped().fetch_add(static_cast<int>(end - begin));
     });
     return Forward(ctx);
   });
@@ -172,6 +173,11 @@ void RegisterTestOps() {
 }
 
 std::atomic<int>& NumCounted() {
+  static std::atomic<int> count{0};
+  return count;
+}
+
+std::atomic<int>& NumLooped() {
   static std::atomic<int> count{0};
   return count;
 }

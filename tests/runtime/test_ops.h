@@ -11,10 +11,10 @@
 
 namespace nabla::testing {
 
-// Registers all op specs, kernels for Add, Sub, Mul, Neg, AddN (float, equal shapes), Identity, Reshape, Fill, NoOp, Shape
-// and variables, and these ops (x and y are float tensors of any shape):
+// Registers all op specs, kernels for Add, Sub, Mul, Neg, AddN (float, equal shapes), Identity, Reshape, Fill, NoOp,
+// Shape and variables, and these ops (x and y are float tensors of any shape):
 //   TestSpin(x; microseconds) = x   works for that long on one thread
-//   TestLoop(x; parts) = x          a ParallelFor over `parts` parts of 100 µs
+//   TestLoop(x; parts) = x          a StoppableParallelFor over `parts` units of 100 µs, counted in NumLooped()
 //   TestBlock(x) = x                works until the run is stopped (or 30 s are over)
 //   TestFail(x; message) = x        fails with Internal
 //   TestCount(x) = x                stateful; counts its runs in NumCounted()
@@ -26,6 +26,7 @@ namespace nabla::testing {
 void RegisterTestOps();
 
 std::atomic<int>& NumCounted();
+std::atomic<int>& NumLooped();
 std::vector<std::string> Tags();
 void ClearTags();
 // Outputs that kernels wrote over one of their inputs.

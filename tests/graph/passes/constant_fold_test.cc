@@ -91,12 +91,9 @@ TEST_F(ConstantFoldTest, ShapeOps) {
   const Output u = Placeholder("u", Shape({kUnknownDim, 3}));
   const Output n = Placeholder("n", Shape());
   compilation_.fetches = {
-      Call("s", "Shape", {x}),
-      Call("s64", "Shape", {x}, Attrs({{"out_type", DType::kInt64}})),
-      Call("size", "Size", {x}),
-      Call("rank", "Rank", {u}),
-      Call("kept_shape", "Shape", {u}),
-      Call("kept_size", "Size", {u}),
+      Call("s", "Shape", {x}),          Call("s64", "Shape", {x}, Attrs({{"out_type", DType::kInt64}})),
+      Call("size", "Size", {x}),        Call("rank", "Rank", {u}),
+      Call("kept_shape", "Shape", {u}), Call("kept_size", "Size", {u}),
       Call("kept_rank", "Rank", {n}),
   };
   const Outputs before = compilation_.fetches;

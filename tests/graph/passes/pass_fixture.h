@@ -37,9 +37,7 @@ class PassTest : public ::testing::Test {
     for (const Node* control : node->control_inputs()) names.push_back(control->name());
     return names;
   }
-  Output Placeholder(const std::string& name, const Shape& shape) {
-    return testing::Placeholder(scope_, name, shape);
-  }
+  Output Placeholder(const std::string& name, const Shape& shape) { return testing::Placeholder(scope_, name, shape); }
   // `name` becomes the node's name.
   Output Call(const std::string& name, const std::string& op, const Outputs& inputs, AttrMap attrs = {}) {
     return testing::Call(scope_.Named(name), op, inputs, std::move(attrs));
