@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "absl/base/attributes.h"
 #include "absl/strings/str_cat.h"
 #include "nabla/graph/check.h"
 
@@ -25,24 +26,26 @@ Buffer* NewElements(DType dtype, size_t count) {
 }  // namespace
 
 // What a tensor of `num_elements` needs besides its inline bytes. True with nullptr if those suffice.
-static bool AllocateElements(DType dtype, int64_t num_elements, Buffer** buffer) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE static inline bool AllocateElements(DType dtype, int64_t num_elements, Buffer** buffer) {
   *buffer = nullptr;
   if (num_elements == 0) return true;
   const size_t element_size = DTypeSize(dtype);
   size_t bytes;
   if (__builtin_mul_overflow(static_cast<size_t>(num_elements), element_size, &bytes)) return false;
-  if (!IsPod(dtype)) {
-    *buffer = NewElements(dtype, static_cast<size_t>(num_elements));
-  } else if (bytes > Tensor::kInlineBytes) {
+  if (IsPod(dtype)) {
+    if (bytes <= Tensor::kInlineBytes) return true;
     *buffer = Buffer::Allocate(bytes);
   } else {
-    return true;
+    *buffer = NewElements(dtype, static_cast<size_t>(num_elements));
   }
   return *buffer != nullptr;
 }
 
 Tensor::Tensor(DType dtype, Shape shape)
-    : dtype_(dtype), shape_(std::move(shape)), num_elements_(shape_.num_elements()), data_(nullptr) {
+    : dtype_(dtype),
+      shape_(std::move(shape)),
+      num_elements_(shape_.IsScalar() ? 1 : shape_.num_elements()),
+      data_(nullptr) {
   NABLA_CHECK(DTypeSize(dtype) > 0);
   NABLA_CHECK(num_elements_ >= 0);
   NABLA_CHECK(AllocateElements(dtype, num_elements_, &buffer_));
