@@ -87,6 +87,8 @@ ThreadPool::Task* ThreadPool::Deque::Pop() {
   return task;
 }
 
+bool ThreadPool::Deque::Empty() const { return bottom_.load() <= top_.load(); }
+
 ThreadPool::Task* ThreadPool::Deque::Steal() {
   int64_t top = top_.load(std::memory_order_seq_cst);
   const int64_t bottom = bottom_.load(std::memory_order_seq_cst);
@@ -177,6 +179,7 @@ ThreadPool::Task* ThreadPool::Steal(int thief) {
 void ThreadPool::RunUntil(absl::FunctionRef<bool()> done) {
   Guest guest(this);
   const int seat = CurrentSeat();
+  bool slept = false;
   while (!done()) {
     Task* task = seat < 0 ? nullptr : seats_[seat].deque.Pop();
     if (task == nullptr) task = Steal(seat);
@@ -187,8 +190,19 @@ void ThreadPool::RunUntil(absl::FunctionRef<bool()> done) {
       sleepers_.fetch_add(1, std::memory_order_seq_cst);
       if (!done() && (task = Steal(seat)) == nullptr) epoch_.wait(epoch, std::memory_order_seq_cst);
       sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+      slept = true;
     }
-    if (task != nullptr) task->run(task);
+    if (task != nullptr) {
+      slept = false;
+      task->run(task);
+    }
+  }
+  // Tasks of other runs, pushed here while helping with them, are left behind; and a call to wake one sleeper may have
+  // reached this thread, which leaves. Others must look.
+  if (seat >= 0 && !seats_[seat].deque.Empty()) {
+    WakeAll();
+  } else if (slept) {
+    WakeOne();
   }
 }
 

@@ -82,6 +82,7 @@ class ThreadPool {
     bool Push(Task* task);  // owner only
     Task* Pop();            // owner only
     Task* Steal();
+    bool Empty() const;
 
    private:
     static constexpr int64_t kCapacity = 1024;

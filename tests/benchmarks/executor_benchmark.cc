@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "nabla/graph/check.h"
+#include "nabla/ops/registration.h"
+#include "nabla/runtime/kernels/kernels.h"
 #include "nabla/runtime/session.h"
 #include "nabla/runtime/thread_pool.h"
 #include "nabla/tests/runtime/test_ops.h"
@@ -14,6 +16,11 @@ namespace {
 
 using testing::Call;
 
+void Register() {
+  RegisterAllOps();
+  RegisterAllKernels();
+}
+
 SessionOptions Threads(int64_t threads) {
   SessionOptions options;
   options.num_threads = static_cast<int>(threads);
@@ -22,7 +29,7 @@ SessionOptions Threads(int64_t threads) {
 
 // y = (((x + x0) + x0) …): nodes that wait for one another.
 void BM_Chain(benchmark::State& state) {
-  testing::RegisterTestOps();
+  Register();
   Graph graph;
   Scope scope(&graph);
   const Output x = testing::Placeholder(scope, "x", Shape::Scalar());
@@ -44,7 +51,7 @@ BENCHMARK(BM_Chain)->Args({10000, 1})->Args({10000, 2})->UseRealTime();
 
 // Nodes that could all run at once.
 void BM_Independent(benchmark::State& state) {
-  testing::RegisterTestOps();
+  Register();
   Graph graph;
   Scope scope(&graph);
   const Output x = testing::Placeholder(scope, "x", Shape::Scalar());
@@ -64,7 +71,7 @@ BENCHMARK(BM_Independent)->Args({1000, 1})->Args({1000, 2})->UseRealTime();
 
 // A run of nothing, and of one node.
 void BM_EmptyRun(benchmark::State& state) {
-  testing::RegisterTestOps();
+  Register();
   Graph graph;
   Scope scope(&graph);
   const Output x = testing::Placeholder(scope, "x", Shape::Scalar());
@@ -81,7 +88,7 @@ void BM_EmptyRun(benchmark::State& state) {
 BENCHMARK(BM_EmptyRun)->Args({0, 1})->Args({1, 1})->Args({1, 2})->UseRealTime();
 
 void BM_CallableRun(benchmark::State& state) {
-  testing::RegisterTestOps();
+  Register();
   Graph graph;
   Scope scope(&graph);
   const Output x = testing::Placeholder(scope, "x", Shape::Scalar());
@@ -100,7 +107,7 @@ BENCHMARK(BM_CallableRun)->UseRealTime();
 
 // Compiling a plan, per node.
 void BM_Compile(benchmark::State& state) {
-  testing::RegisterTestOps();
+  Register();
   Graph graph;
   Scope scope(&graph);
   const Output x = testing::Placeholder(scope, "x", Shape::Scalar());
