@@ -9,7 +9,9 @@
 
 namespace nabla {
 
-// 'name', with C escapes for what is no printable character; the middle of a long one is left out.
+// The text with escapes for what is no printable character (\n, \x1b), the middle of a long one left out.
+std::string OneLine(absl::string_view text);
+// The same in quotes: 'name'.
 std::string Quoted(absl::string_view text);
 // The same code, and the message with "context: " before it. OK stays OK.
 absl::Status WithContext(absl::string_view context, const absl::Status& status);

@@ -68,7 +68,7 @@ absl::Status WriteGraphJson(const Graph& graph, const ExportOptions& options, st
     if (!status.ok()) {
       const google::protobuf::StringPiece message = status.message();
       return absl::InternalError(
-          absl::StrCat("the graph has no JSON form: ", Quoted(absl::string_view(message.data(), message.size()))));
+          absl::StrCat("the graph has no JSON form: ", OneLine(absl::string_view(message.data(), message.size()))));
     }
   }
   out << json;

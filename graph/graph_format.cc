@@ -66,8 +66,7 @@ class FirstError : public google::protobuf::io::ErrorCollector {
     if (!status.ok()) return;
     // Counted from 1, as editors do; without a place, the text as a whole is meant.
     const std::string place = line < 0 ? "" : absl::StrCat("line ", line + 1, " column ", column + 1, ": ");
-    std::string shown = Quoted(message);  // it quotes the input
-    status = absl::InvalidArgumentError(absl::StrCat(place, shown.substr(1, shown.size() - 2)));
+    status = absl::InvalidArgumentError(absl::StrCat(place, OneLine(message)));  // it quotes the input
   }
   absl::Status status;
 };
@@ -113,8 +112,8 @@ absl::Status ParseGraphJson(const std::string& json, GraphDef* graph_def) {
   const auto status = google::protobuf::util::JsonStringToMessage(json, graph_def);
   if (status.ok()) return absl::OkStatus();
   const google::protobuf::StringPiece message = status.message();
-  const std::string shown = Quoted(absl::string_view(message.data(), message.size()));
-  return absl::InvalidArgumentError(absl::StrCat("is no JSON GraphDef: ", shown.substr(1, shown.size() - 2)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("is no JSON GraphDef: ", OneLine(absl::string_view(message.data(), message.size()))));
 }
 
 }  // namespace nabla

@@ -15,6 +15,7 @@
 #include "nabla/graph/function_library.h"
 #include "nabla/graph/similar_names.h"
 #include "nabla/graph/status_macros.h"
+#include "nabla/graph/verifier.h"
 #include "nabla/proto/graph.pb.h"
 
 namespace nabla {
@@ -403,6 +404,24 @@ void GraphImporter::PrefixReferences(const OpInfo& op, AttrMap* attrs) const {
   }
 }
 
+absl::Status GraphImporter::CheckReferences(int r, const NodeDesc& desc) const {
+  if (options_.allow_unsupported) return absl::OkStatus();
+  if (!IsValidDeviceName(desc.device)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Where(r), ": device ", Quoted(desc.device), ", expected the form '/device:CPU:0'"));
+  }
+  if (const auto* colocation = desc.attrs.Find<std::vector<std::string>>("_class")) {
+    for (const absl::string_view text : *colocation) {
+      absl::string_view name = text;
+      if (!absl::ConsumePrefix(&name, "loc:@") || by_name_.contains(name)) continue;
+      if (prefix_.empty() && graph_->FindNode(name) != nullptr) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(Where(r), ": is colocated with ", Quoted(name), ", which the graph does not have"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status GraphImporter::AddNode(int r) {
   Record& record = records_[r];
   const OpInfo& op = ops_[record.op];
@@ -437,6 +456,7 @@ absl::Status GraphImporter::AddNode(int r) {
                                options_.control_dependencies.end());
   }
   desc.attrs = std::move(record.attrs);
+  NABLA_RETURN_IF_ERROR(CheckReferences(r, desc));
   PrefixReferences(op, &desc.attrs);
   std::vector<AttrMap::Entry> unknown_attrs;
   if (!op.spec->is_opaque()) {
@@ -588,7 +608,7 @@ absl::Status GraphImporter::Finish(GraphDefRest rest, ImportResult* result) {
     std::set<std::pair<int32_t, std::string>> in_file_order;
     for (const auto& [what, record] : unsupported_) in_file_order.emplace(record, what);
     for (const auto& [record, what] : in_file_order) {
-      done.unsupported.push_back(absl::StrCat(what, " (node ", prefix_, records_[record].name, ")"));
+      done.unsupported.push_back(absl::StrCat(OneLine(what), " (node ", prefix_, records_[record].name, ")"));
     }
     *result = std::move(done);
   }

@@ -72,6 +72,7 @@ class GraphImporter {
   absl::Status DescribeCycle(const std::vector<int32_t>& waiting) const;
   absl::Status AddNodes();
   absl::Status AddNode(int record);
+  absl::Status CheckReferences(int record, const NodeDesc& desc) const;
   absl::Status AddBackEdges();
   absl::Status LookUpResults(ImportResult* result) const;
   void MergeVersions(const VersionDef& versions);

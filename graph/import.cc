@@ -3,6 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include <google/protobuf/stubs/logging.h>
+
 #include "absl/strings/str_cat.h"
 #include "nabla/graph/byte_reader.h"
 #include "nabla/graph/error_text.h"
@@ -56,6 +58,8 @@ absl::Status ImportAny(ByteReader* reader, const ImportOptions& options, Graph* 
     return absl::InvalidArgumentError(
         absl::StrCat("has ", reader->size(), " bytes, but a GraphDef is at most ", kMaxBytes, " bytes long"));
   }
+  // Protobuf prints what it finds wrong; here it goes into the Status.
+  const google::protobuf::LogSilencer silencer;
   const absl::string_view begin = reader->Peek(kSniffed);
   if (reader->failed()) return absl::DataLossError("the system reports an error in reading it");
   NABLA_ASSIGN_OR_RETURN(const GraphFormat format, DetectGraphFormat(begin));

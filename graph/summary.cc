@@ -47,13 +47,11 @@ std::string ArgText(const OpDef::ArgDef& arg) {
                      : !arg.type_list_attr().empty() ? arg.type_list_attr()
                                                      : std::string(DTypeName(static_cast<DType>(arg.type())));
   if (!arg.number_attr().empty()) type = absl::StrCat(arg.number_attr(), " * ", type);
-  const std::string name = Quoted(arg.name());
-  return absl::StrCat(name.substr(1, name.size() - 2), ": ", type);
+  return absl::StrCat(OneLine(arg.name()), ": ", OneLine(type));
 }
 
 std::string SignatureText(const OpDef& signature) {
-  const std::string name = Quoted(signature.name());
-  std::string text = absl::StrCat(name.substr(1, name.size() - 2), "(");
+  std::string text = absl::StrCat(OneLine(signature.name()), "(");
   const char* separator = "";
   for (const OpDef::ArgDef& arg : signature.input_arg()) {
     absl::StrAppend(&text, separator, ArgText(arg));
@@ -224,14 +222,14 @@ class Summarizer {
     for (const auto& [key, use] : unsupported_attrs_) {
       found.emplace_back(
           use.first_id,
-          absl::StrCat("attr ", key.second, " of op ", key.first, " (",
+          absl::StrCat("attr ", OneLine(key.second), " of op ", key.first, " (",
                        use.count == 1 ? "node " : absl::StrCat(use.count, " nodes, first: "), use.first, ")"));
     }
     std::sort(found.begin(), found.end());
     for (auto& [id, text] : found) summary_.unsupported.push_back(std::move(text));
     for (const auto& [op, use] : unsupported_in_functions_) {
       summary_.unsupported.push_back(
-          absl::StrCat("op ", Quoted(op), " (", use.count, " in functions, first: ", Quoted(use.first), ")"));
+          absl::StrCat("op ", OneLine(op), " (", use.count, " in functions, first: ", OneLine(use.first), ")"));
     }
   }
 

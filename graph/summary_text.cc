@@ -10,12 +10,6 @@
 namespace nabla {
 namespace {
 
-// Frames have any name at all.
-std::string Plain(const std::string& text) {
-  const std::string quoted = Quoted(text);
-  return quoted.substr(1, quoted.size() - 2);
-}
-
 std::string Bytes(int64_t bytes) {
   if (bytes < 10 << 10) return absl::StrCat(bytes, " bytes");
   if (bytes < 10 << 20) return absl::StrFormat("%.1f KiB", bytes / 1024.0);
@@ -53,8 +47,8 @@ class Section {
 };
 
 std::string FrameText(const GraphSummary::FrameInfo& frame) {
-  std::string text = Plain(frame.name);
-  if (!frame.parent.empty()) absl::StrAppend(&text, " inside ", Plain(frame.parent));
+  std::string text = OneLine(frame.name);
+  if (!frame.parent.empty()) absl::StrAppend(&text, " inside ", OneLine(frame.parent));
   absl::StrAppend(&text, ": ", frame.variables.size(), frame.variables.size() == 1 ? " variable, " : " variables, ",
                   frame.num_invariants, frame.num_invariants == 1 ? " invariant, " : " invariants, ",
                   frame.num_body_nodes, " body nodes, ",
@@ -112,7 +106,7 @@ std::string GraphSummary::ToString(size_t max_items) const {
     Section section(&text, "functions", functions.size(), max_items);
     for (const Function& function : functions) {
       section.Line(absl::StrCat(function.signature, ", ", function.num_nodes, " nodes",
-                                function.gradient.empty() ? "" : ", gradient ", Plain(function.gradient)));
+                                function.gradient.empty() ? "" : ", gradient ", OneLine(function.gradient)));
     }
   }
   {

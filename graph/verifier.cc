@@ -21,20 +21,6 @@ namespace {
 
 std::string Label(const Node& node) { return absl::StrCat("node '", node.name(), "' (op ", node.op(), ")"); }
 
-// "/job:worker/replica:0/task:1/device:CPU:0", "/cpu:0" or any part of such.
-bool IsDeviceName(absl::string_view device) {
-  if (device.empty()) return true;
-  if (!absl::ConsumePrefix(&device, "/")) return false;
-  for (const absl::string_view part : absl::StrSplit(device, '/')) {
-    const size_t colon = part.find(':');
-    if (colon == absl::string_view::npos || colon == 0 || colon + 1 == part.size()) return false;
-    for (const char c : part) {
-      if (c <= ' ' || c >= 0x7f) return false;
-    }
-  }
-  return true;
-}
-
 class Verifier {
  public:
   Verifier(const Graph& graph, const VerifyOptions& options) : graph_(graph), options_(options) {}
@@ -180,7 +166,7 @@ class Verifier {
   }
 
   void CheckReferences(const Node& node) {
-    if (!IsDeviceName(node.device())) {
+    if (!IsValidDeviceName(node.device())) {
       Add(node, absl::StrCat("device ", Quoted(node.device()), ", expected the form '/device:CPU:0'"));
     }
     if (const auto* classes = node.attr<std::vector<std::string>>("_class")) {
@@ -287,6 +273,19 @@ class Verifier {
 };
 
 }  // namespace
+
+bool IsValidDeviceName(absl::string_view device) {
+  if (device.empty()) return true;
+  if (!absl::ConsumePrefix(&device, "/")) return false;
+  for (const absl::string_view part : absl::StrSplit(device, '/')) {
+    const size_t colon = part.find(':');
+    if (colon == absl::string_view::npos || colon == 0 || colon + 1 == part.size()) return false;
+    for (const char c : part) {
+      if (c <= ' ' || c >= 0x7f) return false;
+    }
+  }
+  return true;
+}
 
 std::vector<std::string> FindProblems(const Graph& graph, const VerifyOptions& options) {
   const auto lock = graph.Lock();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "nabla/graph/graph.h"
 
 namespace nabla {
@@ -30,6 +31,9 @@ std::vector<std::string> FindProblems(const Graph& graph, const VerifyOptions& o
 
 // InvalidArgument with the first problem, and how many more there are.
 absl::Status VerifyGraph(const Graph& graph, const VerifyOptions& options = {});
+
+// "/job:worker/replica:0/task:1/device:CPU:0", "/cpu:0" or any part of such; "" is anywhere.
+bool IsValidDeviceName(absl::string_view device);
 
 }  // namespace nabla
 
