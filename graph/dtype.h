@@ -91,10 +91,10 @@ std::ostream& operator<<(std::ostream& os, DType dtype);
 // The C++ type of a DType and back: DTypeOf<float>::value == DType::kFloat.
 template <typename T>
 struct DTypeOf;
-#define NABLA_DTYPE_OF(cpp, enumerator)                  \
-  template <>                                            \
-  struct DTypeOf<cpp> {                                  \
-    static constexpr DType value = DType::enumerator;    \
+#define NABLA_DTYPE_OF(cpp, enumerator)               \
+  template <>                                         \
+  struct DTypeOf<cpp> {                               \
+    static constexpr DType value = DType::enumerator; \
   };
 NABLA_DTYPE_OF(float, kFloat)
 NABLA_DTYPE_OF(double, kDouble)
