@@ -142,6 +142,10 @@ def main():
       lines.append('    and %d more' % (len(target.failures) - MAX_NAMES))
     for log in target.logs:
       lines.append('    log: ' + log)
+  if exit_status == 8:
+    lines.append('interrupted: some targets were not built or tested')
+    failed += 1
+    broken = {}
   for label, why in sorted(broken.items()):
     failed += 1
     lines.append('%s: %s' % (label, why))
