@@ -89,8 +89,10 @@ Node* AdamStep(const Scope& parent, const Outputs& variables, const Grads& grads
                std::vector<Node*>* initializers) {
   Scope scope = parent.Sub("adam");
   constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-7;
-  Output power1 = NewVariable(scope, "adam/beta1_power", ops::Const(scope, kBeta1, DType::kFloat), {}, initializers);
-  Output power2 = NewVariable(scope, "adam/beta2_power", ops::Const(scope, kBeta2, DType::kFloat), {}, initializers);
+  Output power1 =
+      NewVariable(scope, "adam/beta1_power", ops::Const(scope, kBeta1, DType::kFloat), Shape::Scalar(), initializers);
+  Output power2 =
+      NewVariable(scope, "adam/beta2_power", ops::Const(scope, kBeta2, DType::kFloat), Shape::Scalar(), initializers);
   Output p1 = ops::ReadVariableOp(scope, power1, DType::kFloat);
   Output p2 = ops::ReadVariableOp(scope, power2, DType::kFloat);
   std::vector<Node*> updates;
