@@ -75,6 +75,7 @@ absl::Status UnsortedSegmentSumCompute(KernelContext& ctx) {
   NABLA_ASSIGN_OR_RETURN(shape, Shape::FromDims(shape.dims()));
   NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
   NABLA_RETURN_IF_ERROR(ZeroElements(ctx, output->dtype(), output->num_elements(), output->raw_data()));
+  if (data.num_elements() == 0) return absl::OkStatus();
   return AddSegments(ctx, segments, data, output);
 }
 

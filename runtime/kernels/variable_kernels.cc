@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "nabla/runtime/dtype_switch.h"
 #include "nabla/runtime/kernels/arguments.h"
+#include "nabla/runtime/kernels/gather_scatter.h"
 #include "nabla/runtime/kernels/kernels.h"
 #include "nabla/runtime/kernels/row_indices.h"
 #include "nabla/runtime/resources.h"
@@ -151,73 +152,39 @@ absl::Status DestroyCompute(KernelContext& ctx) {
 
 // ---- rows ----
 
-absl::Status GatherCompute(KernelContext& ctx) {
-  if (ctx.node().GetAttr<int64_t>("batch_dims") != 0) {
-    return absl::UnimplementedError("batch_dims other than 0 are not supported");
-  }
+// The variable's value as the op's output type. It is shared, not copied: a later update finds it shared and leaves it
+// to us.
+absl::StatusOr<Tensor> ReadTable(KernelContext& ctx) {
   NABLA_ASSIGN_OR_RETURN(Variable * variable, VariableFromHandle(ctx.input(0)));
-  // The tensor is shared, not copied: a later update finds it shared and leaves it to us.
   NABLA_ASSIGN_OR_RETURN(Tensor table, variable->Read(NameOf(ctx.input(0))));
   if (table.dtype() != ctx.output_dtype(0)) {
     return absl::InvalidArgumentError(absl::StrCat("variable '", NameOf(ctx.input(0)), "' is of type ",
                                                    DTypeName(table.dtype()), ", gathered as ",
                                                    DTypeName(ctx.output_dtype(0))));
   }
-  NABLA_ASSIGN_OR_RETURN(RowIndices rows, RowIndices::Check(ctx.input(1), table.shape()));
-  NABLA_ASSIGN_OR_RETURN(Shape shape, Shape::FromDims(rows.GatheredShape().dims()));
-  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
-  return SwitchMovable(table.dtype(), [&](auto zero) -> absl::Status {
-    using T = decltype(zero);
-    const T* from = table.data<T>();
-    T* to = output->data<T>();
-    const int64_t size = rows.row_size();
-    ctx.ParallelFor(rows.count(), 5 + 0.1 * static_cast<double>(size * sizeof(T)), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) std::copy_n(from + rows[i] * size, size, to + i * size);
-    });
-    return absl::OkStatus();
-  });
+  return table;
 }
 
-// ResourceScatterAdd and kin, in the order of the indices. Updates may be a scalar, for all elements.
-template <typename Op>
+absl::Status GatherCompute(KernelContext& ctx) {
+  NABLA_ASSIGN_OR_RETURN(const Tensor table, ReadTable(ctx));
+  const int64_t batch_dims = ctx.node().GetAttr<int64_t>("batch_dims");
+  const int64_t axis = batch_dims < 0 ? batch_dims + ctx.input(1).rank() : batch_dims;
+  return GatherSlices(ctx, table, ctx.input(1), axis, batch_dims, 0);
+}
+
+absl::Status GatherNdCompute(KernelContext& ctx) {
+  NABLA_ASSIGN_OR_RETURN(const Tensor table, ReadTable(ctx));
+  return GatherTuples(ctx, table, ctx.input(1), /*ignore_bad_indices=*/false, 0);
+}
+
+// ResourceScatterAdd and kin. Updates may be a scalar, for all elements.
+template <ScatterMode mode>
 absl::Status ScatterCompute(KernelContext& ctx) {
   NABLA_ASSIGN_OR_RETURN(Variable * variable, VariableFromHandle(ctx.input(0)));
-  const Tensor& updates = ctx.input(2);
   std::unique_lock<std::shared_mutex> lock(variable->mutex());
-  NABLA_RETURN_IF_ERROR(PrepareUpdate(variable, ctx.input(0), updates.dtype()));
-  Tensor& table = variable->mutable_value();
-  NABLA_ASSIGN_OR_RETURN(RowIndices rows, RowIndices::Check(ctx.input(1), table.shape()));
-  const bool scalar = updates.shape().IsScalar();
-  if (!scalar) NABLA_RETURN_IF_ERROR(rows.CheckUpdates(updates.shape()));
-  return Op::Switch(updates.dtype(), [&](auto zero) -> absl::Status {
-    using T = decltype(zero);
-    const int64_t size = rows.row_size();
-    for (int64_t i = 0; i < rows.count(); ++i) {
-      T* row = table.data<T>() + rows[i] * size;
-      const T* update = updates.data<T>() + (scalar ? 0 : i * size);
-      for (int64_t j = 0; j < size; ++j) Op::Apply(row[j], update[scalar ? 0 : j]);
-    }
-    return absl::OkStatus();
-  });
+  NABLA_RETURN_IF_ERROR(PrepareUpdate(variable, ctx.input(0), ctx.input(2).dtype()));
+  return ScatterRows(ctx, mode, ctx.input(1), ctx.input(2), &variable->mutable_value());
 }
-
-template <typename Update>
-struct Numeric : Update {
-  template <typename Fn>
-  static absl::Status Switch(DType dtype, Fn fn) {
-    return SwitchNumeric(dtype, fn);
-  }
-};
-struct Replace {
-  template <typename Fn>
-  static absl::Status Switch(DType dtype, Fn fn) {
-    return SwitchMovable(dtype, fn);
-  }
-  template <typename T>
-  static void Apply(T& x, const T& y) {
-    x = y;
-  }
-};
 
 }  // namespace
 
@@ -231,9 +198,10 @@ void RegisterVariableKernels(KernelRegistry& registry) {
   registry.Add("VariableShape", VariableShapeCompute);
   registry.Add("DestroyResourceOp", DestroyCompute);
   registry.Add("ResourceGather", GatherCompute);
-  registry.Add("ResourceScatterAdd", ScatterCompute<Numeric<AddTo>>);
-  registry.Add("ResourceScatterSub", ScatterCompute<Numeric<SubtractFrom>>);
-  registry.Add("ResourceScatterUpdate", ScatterCompute<Replace>);
+  registry.Add("ResourceGatherNd", GatherNdCompute);
+  registry.Add("ResourceScatterAdd", ScatterCompute<ScatterMode::kAdd>);
+  registry.Add("ResourceScatterSub", ScatterCompute<ScatterMode::kSub>);
+  registry.Add("ResourceScatterUpdate", ScatterCompute<ScatterMode::kUpdate>);
 }
 
 }  // namespace nabla
