@@ -90,6 +90,8 @@ absl::Status CommonSubexpressions(Compilation& compilation) {
   absl::flat_hash_map<size_t, absl::InlinedVector<Node*, 1>> seen;
   // Sources first, so that a node's inputs are merged by the time it is looked at.
   for (Node* node : compilation.graph->TopologicalOrder()) {
+    // Placeholders of one type and shape are still different tensors.
+    if (node->op() == "Placeholder") continue;
     if (node->spec().is_stateful() || node->num_outputs() == 0 || IsControlFlow(*node) || targets.contains(node))
       continue;
     auto& candidates = seen[HashNode(*node)];

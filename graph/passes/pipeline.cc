@@ -123,14 +123,18 @@ absl::Status VerifyCompilation(const Compilation& compilation) {
   const NodeSet live(order.begin(), order.end());
   std::vector<int> position(graph.num_node_ids(), -1);
   for (size_t i = 0; i < order.size(); ++i) position[order[i]->id()] = static_cast<int>(i);
+  // An order of all nodes that no cycle allows breaks somewhere.
+  auto check_order = [&](const Node* source, const Node* node) {
+    if (position[source->id()] < position[node->id()]) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("node '", node->name(), "' waits for '", source->name(), "' in a cycle"));
+  };
   for (const Node* node : order) {
     for (int i = 0; i < node->num_inputs(); ++i) {
       NABLA_RETURN_IF_ERROR(
           CheckTensor(live, node->input(i), absl::StrCat("input ", i, " of node '", node->name(), "'")));
-      if (position[node->input(i).node()->id()] >= position[node->id()]) {
-        return absl::InternalError(absl::StrCat("node '", node->name(), "' comes before its input ", i));
-      }
+      NABLA_RETURN_IF_ERROR(check_order(node->input(i).node(), node));
     }
+    for (const Node* control : node->control_inputs()) NABLA_RETURN_IF_ERROR(check_order(control, node));
   }
   for (const Output& fetch : compilation.fetches) NABLA_RETURN_IF_ERROR(CheckTensor(live, fetch, "a fetch"));
   for (const Output& feed : compilation.feeds) NABLA_RETURN_IF_ERROR(CheckTensor(live, feed, "a feed"));
