@@ -3,6 +3,7 @@
 // Const nodes; and the graph checks the rest.
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -44,7 +45,7 @@ class AttrInference {
         return absl::InvalidArgumentError(absl::StrCat("input '", arg.name, "' has ", length, " tensors, expected ",
                                                        *known, Because(arg.number_attr)));
       }
-      Remember(arg.number_attr, arg.name);
+      Remember(arg.number_attr, arg, kWholeList);
     }
     if (arg.type_attr.empty()) return absl::OkStatus();
     for (size_t i = 0; i < operands.size(); ++i) {
@@ -57,19 +58,19 @@ class AttrInference {
         return absl::InvalidArgumentError(absl::StrCat(OperandLabel(arg, i), " has dtype ", DTypeName(given),
                                                        ", expected ", DTypeName(*known), Because(arg.type_attr)));
       }
-      Remember(arg.type_attr, OperandLabel(arg, i));
+      Remember(arg.type_attr, arg, i);
     }
     return absl::OkStatus();
   }
 
   // After all were observed: type attrs for which only numbers speak.
-  void Default(const std::vector<std::pair<const ArgSpec*, const Inputs*>>& bound) {
+  void Default(const std::vector<const Inputs*>& operands) {
     for (const AttrSpec& attr : spec_.attrs()) {
       if (attr.kind != Attr::Kind::kType || !attr.inferred_from_inputs || attrs_.Find(attr.name) != nullptr) continue;
       std::vector<const Tensor*> numbers;
-      for (const auto& [arg, operands] : bound) {
-        if (arg->type_attr != attr.name) continue;
-        for (const Input& operand : *operands) {
+      for (size_t i = 0; i < operands.size(); ++i) {
+        if (spec_.inputs()[i].type_attr != attr.name) continue;
+        for (const Input& operand : *operands[i]) {
           if (operand.is_weak()) numbers.push_back(&operand.value());
         }
       }
@@ -77,32 +78,50 @@ class AttrInference {
     }
   }
 
-  // The dtype that operand i of `arg` is to have, if anything says so; kInvalid otherwise.
-  DType ExpectedDType(const ArgSpec& arg, size_t i) const {
-    if (!arg.type_list_attr.empty()) {
-      const std::vector<DType>* types = attrs_.Find<std::vector<DType>>(arg.type_list_attr);
-      return types != nullptr && i < types->size() ? (*types)[i] : DType::kInvalid;
-    }
-    if (arg.type_attr.empty()) return arg.dtype;
-    const DType* type = attrs_.Find<DType>(arg.type_attr);
-    return type == nullptr ? DType::kInvalid : *type;
+ private:
+  static constexpr size_t kWholeList = static_cast<size_t>(-1);
+  // The operand that set an attr, or was the first to agree with it.
+  struct Source {
+    const std::string* attr;
+    const ArgSpec* arg;
+    size_t i;
+  };
+
+  void Remember(const std::string& attr, const ArgSpec& arg, size_t i) {
+    if (FindSource(attr) == nullptr) sources_.push_back({&attr, &arg, i});
   }
 
- private:
-  void Remember(const std::string& attr, std::string source) { sources_.emplace_back(attr, std::move(source)); }
-
-  // " like input 'x' (attr T)", or " by attr T" if it was given explicitly.
-  std::string Because(const std::string& attr) const {
-    for (const auto& [name, source] : sources_) {
-      if (name == attr) return absl::StrCat(", like ", source, " (attr ", attr, ")");
+  const Source* FindSource(const std::string& attr) const {
+    for (const Source& source : sources_) {
+      if (*source.attr == attr) return &source;
     }
-    return absl::StrCat(" by attr ", attr);
+    return nullptr;
+  }
+
+  // ", like input 'x' (attr T)", or " by attr T" if it was given explicitly.
+  std::string Because(const std::string& attr) const {
+    const Source* source = FindSource(attr);
+    if (source == nullptr) return absl::StrCat(" by attr ", attr);
+    const std::string label = source->i == kWholeList ? absl::StrCat("input '", source->arg->name, "'")
+                                                      : OperandLabel(*source->arg, source->i);
+    return absl::StrCat(", like ", label, " (attr ", attr, ")");
   }
 
   const OpSpec& spec_;
   AttrMap& attrs_;
-  std::vector<std::pair<std::string, std::string>> sources_;  // attr, the operand that set it first
+  absl::InlinedVector<Source, 2> sources_;
 };
+
+// The dtype that operand i of `arg` is to have, if its type or the attrs say so; kInvalid otherwise.
+DType ExpectedDType(const ArgSpec& arg, const AttrMap& attrs, size_t i) {
+  if (!arg.type_list_attr.empty()) {
+    const std::vector<DType>* types = attrs.Find<std::vector<DType>>(arg.type_list_attr);
+    return types != nullptr && i < types->size() ? (*types)[i] : DType::kInvalid;
+  }
+  if (arg.type_attr.empty()) return arg.dtype;
+  const DType* type = attrs.Find<DType>(arg.type_attr);
+  return type == nullptr ? DType::kInvalid : *type;
+}
 
 std::string ArgNames(const OpSpec& spec) {
   return absl::StrJoin(spec.inputs(), ", ",
@@ -152,13 +171,33 @@ bool NodeBuilder::HasNoneOperand() const {
   return false;
 }
 
-absl::StatusOr<Node*> NodeBuilder::AddConstant(const std::string& name, const nabla::Input& input, DType dtype) {
+absl::Status NodeBuilder::InferAttrs(const OpSpec& spec, AttrMap* attrs) const {
+  *attrs = scope_.state().attrs;
+  for (const auto& [name, value] : attrs_) {
+    nabla::Attr adapted = value;
+    if (const AttrSpec* expected = spec.FindAttr(name)) AdaptLiteral(*expected, &adapted);
+    attrs->Set(name, std::move(adapted));
+  }
+  AttrInference inference(spec, attrs);
+  std::vector<const Inputs*> operands;
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    NABLA_RETURN_IF_ERROR(inference.Observe(spec.inputs()[i], arguments_[i].inputs));
+    operands.push_back(&arguments_[i].inputs);
+  }
+  inference.Default(operands);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Node*> NodeBuilder::AddConstant(const std::string& name, const nabla::Input& input, DType dtype) const {
   NodeDesc desc;
   desc.op = "Const";
   Tensor value = input.value();
   if (input.is_weak()) {
     if (dtype == DType::kInvalid) dtype = DefaultWeakDType({&value}, nullptr);
     NABLA_ASSIGN_OR_RETURN(value, ConvertWeakConstant(value, dtype));
+  } else if (dtype != DType::kInvalid && dtype != value.dtype()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has dtype ", DTypeName(value.dtype()), ", expected ", DTypeName(dtype)));
   }
   const Scope::State& state = scope_.state();
   desc.name = state.graph->UniqueName(name);
@@ -172,75 +211,59 @@ absl::StatusOr<Node*> NodeBuilder::AddConstant(const std::string& name, const na
   return state.graph->AddNode(std::move(desc));
 }
 
-absl::StatusOr<Node*> NodeBuilder::Build(const OpSpec& spec, const std::string& name) {
+absl::Status NodeBuilder::AddOperands(const ArgSpec& formal, const Inputs& operands, NodeDesc* desc,
+                                      std::vector<Node*>* constants) const {
+  std::vector<DType> types;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    Output output = operands[i].output();
+    if (operands[i].is_constant()) {
+      std::string name = absl::StrCat(desc->name, "/", formal.name);
+      if (formal.IsList()) absl::StrAppend(&name, "_", i);
+      absl::StatusOr<Node*> constant = AddConstant(name, operands[i], ExpectedDType(formal, desc->attrs, i));
+      if (!constant.ok()) return WithContext(OperandLabel(formal, i), constant.status());
+      constants->push_back(*constant);
+      output = (*constant)->output(0);
+    }
+    if (!formal.type_list_attr.empty()) types.push_back(BaseDType(output.dtype()));
+    desc->inputs.push_back(output);
+  }
+  if (formal.type_list_attr.empty()) return absl::OkStatus();
+  const std::vector<DType>* known = desc->attrs.Find<std::vector<DType>>(formal.type_list_attr);
+  if (known == nullptr) {
+    desc->attrs.Set(formal.type_list_attr, std::move(types));
+  } else if (known->size() != types.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("input '", formal.name, "' has ", types.size(),
+                                                   " tensors, expected ", known->size(), " by attr ",
+                                                   formal.type_list_attr));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Node*> NodeBuilder::Build(const OpSpec& spec, const std::string& name,
+                                         std::vector<Node*>* constants) const {
   const std::vector<ArgSpec>& formals = spec.inputs();
   if (arguments_.size() != formals.size()) {
     return absl::InvalidArgumentError(absl::StrCat("has ", arguments_.size(), " inputs, expected ", formals.size(),
                                                    formals.empty() ? "" : " (", ArgNames(spec),
                                                    formals.empty() ? "" : ")"));
   }
-  const Scope::State& state = scope_.state();
-  NodeDesc desc;
-  desc.attrs = state.attrs;
-  for (const auto& [attr, value] : attrs_) {
-    nabla::Attr adapted = value;
-    if (const AttrSpec* expected = spec.FindAttr(attr)) AdaptLiteral(*expected, &adapted);
-    desc.attrs.Set(attr, std::move(adapted));
-  }
-
-  AttrInference inference(spec, &desc.attrs);
-  std::vector<std::pair<const ArgSpec*, const Inputs*>> bound;
   for (size_t i = 0; i < formals.size(); ++i) {
     if (formals[i].IsList() != arguments_[i].is_list) {
       return absl::InvalidArgumentError(absl::StrCat(
           "input '", formals[i].name, "' is ",
           formals[i].IsList() ? "one tensor, expected a list of tensors" : "a list of tensors, expected one tensor"));
     }
-    bound.emplace_back(&formals[i], &arguments_[i].inputs);
-    NABLA_RETURN_IF_ERROR(inference.Observe(formals[i], arguments_[i].inputs));
   }
-  inference.Default(bound);
-
-  for (const auto& [formal, operands] : bound) {
-    std::vector<DType> types;
-    for (size_t i = 0; i < operands->size(); ++i) {
-      const nabla::Input& operand = (*operands)[i];
-      Output output = operand.output();
-      if (operand.is_constant()) {
-        const DType expected = inference.ExpectedDType(*formal, i);
-        if (!operand.is_weak() && expected != DType::kInvalid && expected != operand.value().dtype()) {
-          return absl::InvalidArgumentError(absl::StrCat(OperandLabel(*formal, i), " has dtype ",
-                                                         DTypeName(operand.value().dtype()), ", expected ",
-                                                         DTypeName(expected)));
-        }
-        const std::string constant_name =
-            formal->IsList() ? absl::StrCat(name, "/", formal->name, "_", i) : absl::StrCat(name, "/", formal->name);
-        absl::StatusOr<Node*> constant = AddConstant(constant_name, operand, expected);
-        if (!constant.ok()) {
-          return absl::Status(constant.status().code(),
-                              absl::StrCat(OperandLabel(*formal, i), ": ", constant.status().message()));
-        }
-        output = (*constant)->output(0);
-      }
-      if (!formal->type_list_attr.empty()) types.push_back(BaseDType(output.dtype()));
-      desc.inputs.push_back(output);
-    }
-    if (formal->type_list_attr.empty()) continue;
-    const std::vector<DType>* known = desc.attrs.Find<std::vector<DType>>(formal->type_list_attr);
-    if (known == nullptr) {
-      desc.attrs.Set(formal->type_list_attr, std::move(types));
-    } else if (known->size() != types.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", formal->name, "' has ", types.size(),
-                                                     " tensors, expected ", known->size(), " by attr ",
-                                                     formal->type_list_attr));
-    }
-  }
-
+  NodeDesc desc;
   desc.name = name;
   desc.op = op_;
-  desc.control_inputs = state.control;
-  desc.device = state.device;
-  return state.graph->AddNode(std::move(desc));
+  desc.control_inputs = scope_.state().control;
+  desc.device = scope_.state().device;
+  NABLA_RETURN_IF_ERROR(InferAttrs(spec, &desc.attrs));
+  for (size_t i = 0; i < formals.size(); ++i) {
+    NABLA_RETURN_IF_ERROR(AddOperands(formals[i], arguments_[i].inputs, &desc, constants));
+  }
+  return scope_.graph()->AddNode(std::move(desc));
 }
 
 Node* NodeBuilder::Finish() {
@@ -254,8 +277,11 @@ Node* NodeBuilder::Finish() {
     return nullptr;
   }
   const std::string name = scope_.NodeName(scope_.state().TakeName(op_));
-  absl::StatusOr<Node*> node = Build(*spec, name);
+  std::vector<Node*> constants;
+  absl::StatusOr<Node*> node = Build(*spec, name, &constants);
   if (node.ok()) return *node;
+  // What was refused leaves nothing behind.
+  for (Node* constant : constants) graph->RemoveNode(constant).IgnoreError();
   // The graph's errors name the node already.
   const std::string prefix = absl::StrCat("node ", Quoted(name), " (op ", op_, "): ");
   const absl::string_view message = node.status().message();

@@ -150,9 +150,12 @@ class NodeBuilder {
     Inputs inputs;
   };
   bool HasNoneOperand() const;
-  absl::StatusOr<Node*> Build(const OpSpec& spec, const std::string& name);
+  absl::Status InferAttrs(const OpSpec& spec, AttrMap* attrs) const;
   // A Const node for an operand; a number becomes `dtype`.
-  absl::StatusOr<Node*> AddConstant(const std::string& name, const nabla::Input& input, DType dtype);
+  absl::StatusOr<Node*> AddConstant(const std::string& name, const nabla::Input& input, DType dtype) const;
+  absl::Status AddOperands(const ArgSpec& formal, const Inputs& operands, NodeDesc* desc,
+                           std::vector<Node*>* constants) const;
+  absl::StatusOr<Node*> Build(const OpSpec& spec, const std::string& name, std::vector<Node*>* constants) const;
 
   Scope scope_;
   std::string op_;
