@@ -79,7 +79,8 @@ Output Accuracy(const Scope& scope, Output logits, Output labels) {
 // The handle of a new variable; the node that gives it its initial value is added to `initializers`.
 Output NewVariable(const Scope& scope, const std::string& name, Input initial, const Shape& shape,
                    std::vector<Node*>* initializers) {
-  Output handle = ops::VarHandleOp(scope.Named(name), DType::kFloat, shape, {.shared_name = name});
+  std::string shared_name = scope.name().empty() ? name : absl::StrCat(scope.name(), "/", name);
+  Output handle = ops::VarHandleOp(scope.Named(name), DType::kFloat, shape, {.shared_name = shared_name});
   initializers->push_back(ops::AssignVariableOp(scope, handle, initial));
   return handle;
 }
@@ -90,17 +91,17 @@ Node* AdamStep(const Scope& parent, const Outputs& variables, const Grads& grads
   Scope scope = parent.Sub("adam");
   constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-7;
   Output power1 =
-      NewVariable(scope, "adam/beta1_power", ops::Const(scope, kBeta1, DType::kFloat), Shape::Scalar(), initializers);
+      NewVariable(scope, "beta1_power", ops::Const(scope, kBeta1, DType::kFloat), Shape::Scalar(), initializers);
   Output power2 =
-      NewVariable(scope, "adam/beta2_power", ops::Const(scope, kBeta2, DType::kFloat), Shape::Scalar(), initializers);
+      NewVariable(scope, "beta2_power", ops::Const(scope, kBeta2, DType::kFloat), Shape::Scalar(), initializers);
   Output p1 = ops::ReadVariableOp(scope, power1, DType::kFloat);
   Output p2 = ops::ReadVariableOp(scope, power2, DType::kFloat);
   std::vector<Node*> updates;
   for (size_t i = 0; i < variables.size(); ++i) {
     Output gradient = ToDense(scope, grads[i]);
     Output zeros = ops::Const(scope, 0.0, DType::kFloat, gradient.shape());
-    Output m = NewVariable(scope, absl::StrCat("adam/m", i), zeros, gradient.shape(), initializers);
-    Output v = NewVariable(scope, absl::StrCat("adam/v", i), zeros, gradient.shape(), initializers);
+    Output m = NewVariable(scope, absl::StrCat("m", i), zeros, gradient.shape(), initializers);
+    Output v = NewVariable(scope, absl::StrCat("v", i), zeros, gradient.shape(), initializers);
     updates.push_back(
         ops::ResourceApplyAdam(scope, variables[i], m, v, p1, p2, learning_rate, kBeta1, kBeta2, kEpsilon, gradient));
   }

@@ -1,0 +1,55 @@
+#include "nabla/tools/feed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace nabla::tools {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string ErrorOf(absl::string_view text, DType dtype = DType::kFloat) {
+  return std::string(ParseTensor(text, dtype).status().message());
+}
+
+TEST(ParseTensorTest, Scalars) {
+  EXPECT_EQ(ParseTensor("2.5", DType::kFloat)->scalar<float>(), 2.5f);
+  EXPECT_EQ(ParseTensor(" -7 ", DType::kInt64)->scalar<int64_t>(), -7);
+  EXPECT_EQ(ParseTensor("true", DType::kBool)->scalar<bool>(), true);
+  EXPECT_EQ(static_cast<float>(ParseTensor("1.5", DType::kHalf)->scalar<Half>()), 1.5f);
+  EXPECT_TRUE(ParseTensor("1", DType::kFloat)->shape().IsScalar());
+}
+
+TEST(ParseTensorTest, NestedLists) {
+  absl::StatusOr<Tensor> t = ParseTensor("[[1, 2, 3], [4,5,6]]", DType::kInt32);
+  ASSERT_TRUE(t.ok()) << t.status();
+  EXPECT_EQ(t->shape(), Shape({2, 3}));
+  EXPECT_THAT(t->flat<int32_t>(), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(ParseTensor("[]", DType::kFloat)->shape(), Shape({0}));
+  EXPECT_EQ(ParseTensor("[[],[]]", DType::kFloat)->shape(), Shape({2, 0}));
+}
+
+TEST(ParseTensorTest, Strings) {
+  EXPECT_EQ(ParseTensor("hello, world", DType::kString)->scalar<std::string>(), "hello, world");
+  EXPECT_THAT(ParseTensor("['a,b', \"c\\n\", d]", DType::kString)->flat<std::string>(), ElementsAre("a,b", "c\n", "d"));
+}
+
+TEST(ParseTensorTest, MalformedValues) {
+  EXPECT_THAT(ErrorOf("x"), HasSubstr("'x' is no value of type float"));
+  EXPECT_THAT(ErrorOf("300", DType::kUInt8), HasSubstr("'300' is no value of type uint8"));
+  EXPECT_THAT(ErrorOf("-1", DType::kUInt32), HasSubstr("'-1' is no value of type uint32"));
+  EXPECT_THAT(ErrorOf("1.5", DType::kInt32), HasSubstr("'1.5' is no value of type int32"));
+  EXPECT_THAT(ErrorOf("[1,2"), HasSubstr("expected ',' or ']'"));
+  EXPECT_THAT(ErrorOf("[1,[2]]"), HasSubstr("nested to different depths"));
+  EXPECT_THAT(ErrorOf("[[1,2],[3]]"), HasSubstr("different lengths"));
+  EXPECT_THAT(ErrorOf("[1,,2]"), HasSubstr("expected a value"));
+  EXPECT_THAT(ErrorOf("[1] 2"), HasSubstr("nothing more was expected"));
+  EXPECT_THAT(ErrorOf(std::string(100000, '[')), HasSubstr("nested too deeply"));
+  EXPECT_THAT(ErrorOf("1", DType::kResource), HasSubstr("can only come from a .npy file"));
+  EXPECT_THAT(ErrorOf(""), HasSubstr("expected a value"));
+  EXPECT_THAT(ErrorOf("['a", DType::kString), HasSubstr("does not end"));
+}
+
+}  // namespace
+}  // namespace nabla::tools

@@ -1,0 +1,217 @@
+// The command-line tool, run as a program.
+#include "nabla/nabla.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace nabla {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::StartsWith;
+
+struct Result {
+  int status = -1;
+  std::string out, err;
+};
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class NablaTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { Initialize(); }
+
+  static std::string Path(const std::string& name) { return absl::StrCat(getenv("TEST_TMPDIR"), "/", name); }
+
+  Result Nabla(const std::string& arguments) {
+    std::string out = Path("stdout"), err = Path("stderr");
+    int status = std::system(absl::StrCat("tools/nabla ", arguments, " >", out, " 2>", err).c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadFile(out), ReadFile(err)};
+  }
+
+  // The error that a call must end in: one line, starting as all do.
+  std::string Error(const std::string& arguments, int status) {
+    Result r = Nabla(arguments);
+    EXPECT_EQ(r.status, status) << r.out << r.err;
+    EXPECT_THAT(r.err, StartsWith("nabla: error: "));
+    EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+    return r.err;
+  }
+
+  // y = x w + b with x a placeholder [?,2]; top = argmax(y).
+  std::string WriteModel() {
+    Graph graph;
+    Scope scope(&graph);
+    Output x = ops::Placeholder(scope.Named("x"), DType::kFloat, {.shape = {kUnknownDim, 2}});
+    Output w = ops::Const(scope.Named("w"), Tensor::Of<float>({2, 2}, {1, 2, 3, 4}));
+    Output b = ops::Const(scope.Named("b"), Tensor::Of<float>({2}, {10, 20}));
+    Output y = ops::Identity(scope.Named("y"), ops::MatMul(scope, x, w) + b);
+    ops::ArgMax(scope.Named("top"), y, 1);
+    EXPECT_TRUE(scope.ok()) << scope.status();
+    std::string path = Path("model.pb");
+    EXPECT_TRUE(ExportGraphFile(graph, {}, path).ok());
+    return path;
+  }
+};
+
+TEST_F(NablaTest, HelpOfEveryVerbHasAnExample) {
+  Result all = Nabla("--help");
+  EXPECT_EQ(all.status, 0);
+  for (std::string verb : {"run", "grad", "show", "convert", "check"}) {
+    EXPECT_THAT(all.out, HasSubstr("  " + verb + " "));
+    Result r = Nabla(verb + " --help");
+    EXPECT_EQ(r.status, 0);
+    EXPECT_THAT(r.out, HasSubstr("nabla " + verb + " ")) << verb;
+    EXPECT_THAT(r.out, HasSubstr("Example")) << verb;
+  }
+}
+
+TEST_F(NablaTest, RunPrintsAndWritesWhatItFetches) {
+  std::string model = WriteModel();
+  Result r = Nabla(absl::StrCat("run ", model, " --feed 'x=[[1,1],[0,2]]' --fetch y,top:0 --out ", Path("results")));
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.out, "y: float [2,2]\n[[14. 26.]\n [16. 28.]]\ntop:0: int64 [2]\n[1 1]\n");
+  absl::StatusOr<Tensor> y = ReadNpy(Path("results/y.npy"));
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_THAT(y->flat<float>(), ElementsAre(14, 26, 16, 28));
+  EXPECT_TRUE(ReadNpy(Path("results/top_0.npy")).ok());
+}
+
+TEST_F(NablaTest, RunFeedsFiles) {
+  std::string model = WriteModel();
+  ASSERT_TRUE(WriteNpy(Path("x.npy"), Tensor::Of<float>({1, 2}, {1, 0})).ok());
+  Result r = Nabla(absl::StrCat("run ", model, " --feed x=@", Path("x.npy"), " --fetch y --threads 1 --repeat 3"));
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.out, "y: float [1,2]\n[[11. 22.]]\n");
+  EXPECT_THAT(r.err, StartsWith("3 runs: first "));
+}
+
+TEST_F(NablaTest, RunWritesATrace) {
+  std::string model = WriteModel(), trace = Path("trace.json");
+  Result r = Nabla(absl::StrCat("run ", model, " --feed 'x=[[1,1]]' --fetch y --trace ", trace));
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(ReadFile(trace), HasSubstr("\"traceEvents\""));
+  EXPECT_THAT(ReadFile(trace), HasSubstr("MatMul"));
+}
+
+TEST_F(NablaTest, GradWritesAGraphThatRuns) {
+  std::string model = WriteModel(), with_gradients = Path("grad.pb");
+  Result r = Nabla(absl::StrCat("grad ", model, " --ys y --xs x,w --out ", with_gradients));
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, MatchesRegex("x -> gradients/[^\n]*:0\nw -> gradients/[^\n]*:0\n"));
+  std::string x_grad = r.out.substr(5, r.out.find('\n') - 5);
+  Result run = Nabla(absl::StrCat("run ", with_gradients, " --feed 'x=[[1,1]]' --fetch ", x_grad));
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("[[3. 7.]]"));
+}
+
+TEST_F(NablaTest, GradSaysWhyThereIsNone) {
+  Result r = Nabla(absl::StrCat("grad ", WriteModel(), " --ys top --xs x --out ", Path("g.pb")));
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("x -> none: op ArgMax (node 'top') is not differentiable"));
+  Result none = Nabla(absl::StrCat("grad ", WriteModel(), " --ys b --xs x,b --out ", Path("g.pb")));
+  ASSERT_EQ(none.status, 0) << none.err;
+  EXPECT_THAT(none.out, HasSubstr("x -> none: no path leads from 'x:0' to ys"));
+  Result zero = Nabla(absl::StrCat("grad ", WriteModel(), " --ys b --xs x --unconnected zero --out ", Path("g.pb")));
+  EXPECT_THAT(zero.out, MatchesRegex("x -> gradients/ZerosLike:0\n"));
+}
+
+TEST_F(NablaTest, ShowListsInputsOutputsAndOps) {
+  Result r = Nabla("show " + WriteModel());
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("x: float [?,2]"));
+  EXPECT_THAT(r.out, HasSubstr("top"));
+  EXPECT_THAT(r.out, HasSubstr("MatMul:1"));
+}
+
+TEST_F(NablaTest, ShowListsUnsupportedOps) {
+  std::string path = Path("odd.pbtxt");
+  std::ofstream(path) << "node { name: 'a' op: 'FluxCapacitor' } node { name: 'b' op: 'Foo' input: 'a' }";
+  Result r = Nabla("show " + path);
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("FluxCapacitor"));
+  EXPECT_THAT(r.out, HasSubstr("unsupported"));
+}
+
+TEST_F(NablaTest, ShowOp) {
+  Result r = Nabla("show --op MatMul");
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("transpose_a: bool = false"));
+  EXPECT_THAT(Error("show --op MatMull", 1), HasSubstr("MatMul"));
+}
+
+TEST_F(NablaTest, ConvertGoesThroughTextAndBack) {
+  std::string model = WriteModel();
+  ASSERT_EQ(Nabla(absl::StrCat("convert ", model, " ", Path("m.pbtxt"))).status, 0);
+  EXPECT_THAT(ReadFile(Path("m.pbtxt")), HasSubstr("op: \"MatMul\""));
+  ASSERT_EQ(Nabla(absl::StrCat("convert ", Path("m.pbtxt"), " ", Path("m2.pb"))).status, 0);
+  EXPECT_EQ(ReadFile(model), ReadFile(Path("m2.pb")));
+  ASSERT_EQ(Nabla(absl::StrCat("convert ", model, " ", Path("m.dot"))).status, 0);
+  EXPECT_THAT(ReadFile(Path("m.dot")), HasSubstr("digraph"));
+  ASSERT_EQ(Nabla(absl::StrCat("convert ", model, " ", Path("m.json"))).status, 0);
+  EXPECT_THAT(ReadFile(Path("m.json")), HasSubstr("\"MatMul\""));
+  EXPECT_THAT(Error(absl::StrCat("convert ", model, " ", Path("m.xyz")), 1), HasSubstr("m.xyz"));
+}
+
+TEST_F(NablaTest, CheckVerifiesAndComparesGradients) {
+  std::string model = WriteModel();
+  Result r = Nabla("check " + model);
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("no problems"));
+  Result gradients = Nabla(absl::StrCat("check ", model, " --ys y --xs x,w"));
+  EXPECT_EQ(gradients.status, 0) << gradients.err;
+  EXPECT_THAT(gradients.out, HasSubstr("x:0: ok"));
+  EXPECT_THAT(gradients.out, HasSubstr("w:0: ok"));
+}
+
+TEST_F(NablaTest, WrongUsage) {
+  std::string model = WriteModel();
+  Error("", 2);
+  Error("frobnicate", 2);
+  Error("run", 2);
+  EXPECT_THAT(Error("run " + model, 2), HasSubstr("--fetch"));
+  EXPECT_THAT(Error("run " + model + " --fetch y --feed x", 2), HasSubstr("NAME=VALUE"));
+  EXPECT_THAT(Error("run " + model + " --fetch y --repeat 0", 2), HasSubstr("--repeat"));
+  EXPECT_THAT(Error("run " + model + " --fetch y --threads many", 2), HasSubstr("--threads"));
+  EXPECT_THAT(Error("grad " + model + " --ys y --xs x --out o.pb --aggregation sum", 2),
+              HasSubstr("--aggregation sum"));
+  EXPECT_THAT(Error("show", 2), HasSubstr("GRAPH"));
+  EXPECT_THAT(Error("check " + model + " --ys y", 2), HasSubstr("--xs"));
+}
+
+TEST_F(NablaTest, FailuresNameWhatIsWrong) {
+  std::string model = WriteModel();
+  EXPECT_THAT(Error("run /nonexistent.pb --fetch y", 1), HasSubstr("/nonexistent.pb"));
+  EXPECT_THAT(Error("run " + model + " --fetch z --feed 'x=[[1,1]]'", 1), HasSubstr("'z'"));
+  EXPECT_THAT(Error("run " + model + " --fetch y:7 --feed 'x=[[1,1]]'", 1), HasSubstr("y:7"));
+  EXPECT_THAT(Error("run " + model + " --fetch y", 1), HasSubstr("'x'"));
+  EXPECT_THAT(Error("run " + model + " --fetch y --feed 'x=[[1,1,1]]'", 1), HasSubstr("[?,2]"));
+  EXPECT_THAT(Error("run " + model + " --fetch y --feed 'x=[[1,a]]'", 1), HasSubstr("'a' is no value of type float"));
+  EXPECT_THAT(Error("run " + model + " --fetch y --feed x=@/nonexistent.npy", 1), HasSubstr("/nonexistent.npy"));
+  EXPECT_THAT(Error("run " + model + " --target nobody", 1), HasSubstr("'nobody'"));
+  EXPECT_THAT(Error("grad " + model + " --ys y --xs nobody --out o.pb", 1), HasSubstr("nobody"));
+  std::ofstream(Path("not_a_graph.pb")) << "this is no graph at all \xff\xfe";
+  EXPECT_THAT(Error("show " + Path("not_a_graph.pb"), 1), HasSubstr("not_a_graph.pb"));
+  std::ofstream(Path("empty.pb")) << "";
+  EXPECT_THAT(Error("show " + Path("empty.pb"), 1), HasSubstr("empty.pb"));
+}
+
+}  // namespace
+}  // namespace nabla
