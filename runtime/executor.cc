@@ -13,10 +13,8 @@
 namespace nabla {
 namespace {
 
-// Gives the bytes back. Tensors that keep theirs inside are left as they are.
-inline void Release(Tensor& tensor) {
-  if (tensor.SharesBufferWith(tensor)) Tensor gone = std::move(tensor);
-}
+// Gives the bytes back and leaves the slot invalid, which shows a kernel that sets no output.
+inline void Release(Tensor& tensor) { Tensor gone = std::move(tensor); }
 
 absl::Status StoppedError(const KernelContext::Environment& environment, const Node* next) {
   const std::string where =

@@ -62,6 +62,7 @@ class Plan::Builder {
     FindReleases();
     LinkSuccessors();
     DecideParallel();
+    if (!plan_.parallel_) ReuseSlots();
     return absl::OkStatus();
   }
 
@@ -270,6 +271,38 @@ class Plan::Builder {
     }
     const KernelContext::Environment& environment = options_.environment;
     plan_.parallel_ = environment.pool != nullptr && expensive >= 2 && longest < total * kWorthwhileFraction;
+  }
+
+  // Where steps only ever run in order, a tensor may live where another one has died: the slots of a long plan stay in
+  // the cache. Outputs of one step must lie side by side, so only single ones move in.
+  void ReuseSlots() {
+    std::vector<int32_t> moved(plan_.slot_readers_.size(), -1);
+    std::vector<int32_t> free;
+    int32_t num_slots = 0;
+    for (Feed& feed : plan_.feeds_) {
+      if (feed.slot >= 0) feed.slot = moved[feed.slot] = num_slots++;
+    }
+    for (Step& step : plan_.steps_) {
+      if (step.num_outputs == 1 && !free.empty()) {
+        moved[step.first_output] = free.back();
+        free.pop_back();
+      } else {
+        for (int32_t i = 0; i < step.num_outputs; ++i) moved[step.first_output + i] = num_slots++;
+      }
+      if (step.num_outputs > 0) step.first_output = moved[step.first_output];
+      for (int32_t i = 0; i < step.num_releases; ++i) {
+        int32_t& slot = plan_.releases_[step.first_release + i];
+        slot = moved[slot];
+        free.push_back(slot);
+      }
+    }
+    for (int32_t& source : plan_.input_sources_) {
+      if (source >= 0) source = moved[source];
+    }
+    for (Fetch& fetch : plan_.fetches_) {
+      if (fetch.kind == Fetch::Kind::kSlot) fetch.index = moved[fetch.index];
+    }
+    plan_.slot_readers_.assign(num_slots, 0);
   }
 
   Plan& plan_;

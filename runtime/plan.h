@@ -93,7 +93,8 @@ class Plan {
   const std::vector<int32_t>& successors() const { return successors_; }
   // Steps that wait for none, in order.
   const std::vector<int32_t>& roots() const { return roots_; }
-  // Readers of a slot; kKept for one that is fetched.
+  // Readers of a slot; kKept for one that is fetched. Only of parallel plans: in others a slot holds one tensor after
+  // another.
   static constexpr int32_t kKept = -1;
   const std::vector<int32_t>& slot_readers() const { return slot_readers_; }
   const std::vector<Tensor>& constants() const { return constants_; }
