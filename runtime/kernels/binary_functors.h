@@ -41,7 +41,6 @@ NABLA_FUNCTOR(CloseTo, std::abs(a - b) < static_cast<decltype(std::abs(a - b))>(
 // On bytes that are 0 or 1.
 NABLA_FUNCTOR(And, static_cast<T>(a& b))
 NABLA_FUNCTOR(Or, static_cast<T>(a | b))
-NABLA_FUNCTOR(Xor, static_cast<T>(a ^ b))
 
 // ---- integers ----
 NABLA_FUNCTOR(IntAdd, static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b)))
@@ -122,9 +121,6 @@ struct IntPow {
 
 // ---- float and double ----
 NABLA_FUNCTOR(RealPow, std::pow(a, b))
-NABLA_FUNCTOR(RealAtan2, std::atan2(a, b))
-NABLA_FUNCTOR(RealTruncateDiv, std::trunc(a / b))
-NABLA_FUNCTOR(RealTruncateMod, std::fmod(a, b))
 
 struct RealFloorMod {
   template <typename T>
@@ -145,10 +141,10 @@ NABLA_FUNCTOR(ComplexDivNoNan, b == T(0) ? T(0) : a / b)
 NABLA_FUNCTOR(ComplexMulNoNan, b == T(0) ? T(0) : a * b)
 NABLA_FUNCTOR(ComplexXdivy, a == T(0) ? T(0) : a / b)
 NABLA_FUNCTOR(ComplexXlogy, a == T(0) ? T(0) : a * std::log(b))
-NABLA_FUNCTOR(ComplexXlog1py, a == T(0) ? T(0) : a * std::log(T(1) + b))
-// Gradients in terms of the forward op's result a.
-NABLA_FUNCTOR(ComplexTanhGrad, b*(T(1) - std::conj(a) * std::conj(a)))
-NABLA_FUNCTOR(ComplexSigmoidGrad, b* std::conj(a) * (T(1) - std::conj(a)))
+// Gradients in terms of the forward op's result a. Whether a is conjugated here or by the caller is TensorFlow's
+// choice.
+NABLA_FUNCTOR(ComplexTanhGrad, b*(T(1) - a * a))
+NABLA_FUNCTOR(ComplexSigmoidGrad, b* a*(T(1) - a))
 NABLA_FUNCTOR(ComplexSqrtGrad, b* T(0.5) / std::conj(a))
 NABLA_FUNCTOR(ComplexRsqrtGrad, T(-0.5) * b * (std::conj(a) * std::conj(a) * std::conj(a)))
 NABLA_FUNCTOR(ComplexReciprocalGrad, -b*(std::conj(a) * std::conj(a)))

@@ -174,23 +174,16 @@ void AddIntegerRows(BinaryOps& ops) {
   Row<f::IntMaximum, IntegerTypes>(ops, "Maximum", 0.2);
   Row<f::IntMinimum, IntegerTypes>(ops, "Minimum", 0.2);
   Row<f::IntSquaredDifference, IntegerTypes>(ops, "SquaredDifference", 0.3);
-  for (const char* div : {"Div", "RealDiv", "TruncateDiv"}) {
+  for (const char* div : {"Div", "RealDiv"}) {
     Row<f::IntTruncateDiv, IntegerTypes>(ops, div, 2, &CheckDivisor);
   }
   Row<f::IntFloorDiv, IntegerTypes>(ops, "FloorDiv", 3, &CheckDivisor);
-  for (const char* mod : {"Mod", "TruncateMod"}) Row<f::IntTruncateMod, IntegerTypes>(ops, mod, 2, &CheckDivisor);
   Row<f::IntFloorMod, IntegerTypes>(ops, "FloorMod", 2, &CheckDivisor);
   Row<f::IntPow, IntegerTypes>(ops, "Pow", 5, &CheckExponent);
-  Row<f::And, IntegerTypes>(ops, "BitwiseAnd", 0.2);
-  Row<f::Or, IntegerTypes>(ops, "BitwiseOr", 0.2);
-  Row<f::Xor, IntegerTypes>(ops, "BitwiseXor", 0.2);
 }
 
 void AddRealRows(BinaryOps& ops) {
   Row<f::RealPow, RealTypes>(ops, "Pow", 20);
-  Row<f::RealAtan2, RealTypes>(ops, "Atan2", 20);
-  Row<f::RealTruncateDiv, RealTypes>(ops, "TruncateDiv", 2);
-  for (const char* mod : {"Mod", "TruncateMod"}) Row<f::RealTruncateMod, RealTypes>(ops, mod, 10);
   Row<f::RealFloorMod, RealTypes>(ops, "FloorMod", 10);
   Row<f::CloseTo, RealTypes>(ops, "ApproximateEqual", 0.3);
   Row<f::MakeComplex, RealTypes>(ops, "Complex", 0.5);
@@ -207,7 +200,6 @@ void AddComplexRows(BinaryOps& ops) {
   Row<f::ComplexMulNoNan, ComplexTypes>(ops, "MulNoNan", 3);
   Row<f::ComplexXdivy, ComplexTypes>(ops, "Xdivy", 8);
   Row<f::ComplexXlogy, ComplexTypes>(ops, "Xlogy", 40);
-  Row<f::ComplexXlog1py, ComplexTypes>(ops, "Xlog1py", 40);
 }
 
 void AddComparisonRows(BinaryOps& ops) {

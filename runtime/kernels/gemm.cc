@@ -3,7 +3,9 @@
 #include <dnnl.h>
 
 #include <algorithm>
+#include <atomic>
 
+#include "absl/strings/str_cat.h"
 #include "nabla/runtime/kernels/simd_gemm.h"
 
 // From the OpenMP runtime that oneDNN brings; its header comes with some compilers only.
@@ -75,42 +77,54 @@ void ForEachTile(KernelContext& ctx, bool parallel, int64_t m, int64_t n, int64_
   // About 100 floating-point operations a nanosecond.
   const double cost =
       0.02 * static_cast<double>(tiling.rows) * static_cast<double>(tiling.columns) * static_cast<double>(k);
-  ctx.ParallelFor(tiles, cost, run_tiles);
+  ctx.StoppableParallelFor(tiles, cost, run_tiles);
 }
 
 }  // namespace
 
-void Gemm(KernelContext& ctx, bool parallel, int64_t m, int64_t n, int64_t k, float alpha, const GemmOperand<float>& a,
-          const GemmOperand<float>& b, bool accumulate, float* c) {
-  if (m == 0 || n == 0) return;
+absl::Status Gemm(KernelContext& ctx, bool parallel, int64_t m, int64_t n, int64_t k, float alpha,
+                  const GemmOperand<float>& a, const GemmOperand<float>& b, bool accumulate, float* c) {
+  if (m == 0 || n == 0) return absl::OkStatus();
   if (k == 0) {
     if (!accumulate) std::fill(c, c + m * n, 0.0f);
-    return;
+    return absl::OkStatus();
   }
   const bool transpose_a = a.column_stride != 1;
   const bool transpose_b = b.column_stride != 1;
-  const int64_t lda = transpose_a ? a.column_stride : a.row_stride;
-  const int64_t ldb = transpose_b ? b.column_stride : b.row_stride;
+  // A matrix of one row may come with any stride between rows, oneDNN wants at least a row's length.
+  const int64_t lda = transpose_a ? a.column_stride : std::max(a.row_stride, k);
+  const int64_t ldb = transpose_b ? b.column_stride : std::max(b.row_stride, n);
   const float beta = accumulate ? 1.0f : 0.0f;
-  ForEachTile(ctx, parallel, m, n, k, ChooseTiling(m, n, k),
-              [&](int64_t row, int64_t column, int64_t rows, int64_t columns) {
-                const SingleThreadedOpenMp one_thread;
-                dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', rows, columns, k, alpha,
-                           a.data + row * a.row_stride, lda, b.data + column * b.column_stride, ldb, beta,
-                           c + row * n + column, n);
-              });
+  std::atomic<dnnl_status_t> failure{dnnl_success};
+  ForEachTile(
+      ctx, parallel, m, n, k, ChooseTiling(m, n, k), [&](int64_t row, int64_t column, int64_t rows, int64_t columns) {
+        const SingleThreadedOpenMp one_thread;
+        const dnnl_status_t status = dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', rows, columns, k,
+                                                alpha, a.data + row * a.row_stride, lda,
+                                                b.data + column * b.column_stride, ldb, beta, c + row * n + column, n);
+        if (status != dnnl_success) failure.store(status);
+      });
+  switch (failure.load()) {
+    case dnnl_success:
+      return absl::OkStatus();
+    case dnnl_out_of_memory:
+      return absl::ResourceExhaustedError("no memory for a matrix product's workspace");
+    default:
+      return absl::InternalError(absl::StrCat("oneDNN refuses a matrix product with status ", failure.load()));
+  }
 }
 
-void Gemm(KernelContext& ctx, bool parallel, int64_t m, int64_t n, int64_t k, double alpha,
-          const GemmOperand<double>& a, const GemmOperand<double>& b, bool accumulate, double* c) {
+absl::Status Gemm(KernelContext& ctx, bool parallel, int64_t m, int64_t n, int64_t k, double alpha,
+                  const GemmOperand<double>& a, const GemmOperand<double>& b, bool accumulate, double* c) {
   if (!accumulate) std::fill(c, c + m * n, 0.0);
-  if (m == 0 || n == 0 || k == 0) return;
+  if (m == 0 || n == 0 || k == 0) return absl::OkStatus();
   ForEachTile(ctx, parallel, m, n, k, ChooseTiling(m, n, k),
               [&](int64_t row, int64_t column, int64_t rows, int64_t columns) {
                 SimdGemm({a.data + row * a.row_stride, a.row_stride, a.column_stride},
                          {b.data + column * b.column_stride, b.row_stride, b.column_stride}, k, alpha,
                          c + row * n + column, n, rows, columns);
               });
+  return absl::OkStatus();
 }
 
 }  // namespace nabla

@@ -7,11 +7,13 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "nabla/runtime/kernel.h"
 
 namespace nabla {
 
-// A matrix in memory; element (i, j) is data[i * row_stride + j * column_stride]. One of the strides is 1.
+// A matrix in memory, row-major or its transpose: element (i, j) is data[i * row_stride + j * column_stride], one of
+// the strides is 1.
 template <typename T>
 struct GemmOperand {
   const T* data;
@@ -20,11 +22,11 @@ struct GemmOperand {
 };
 
 // C [m, n] = alpha * A [m, k] B [k, n] + (accumulate ? C : 0), C row-major and contiguous. alpha is 1 or -1. On the
-// pool of ctx if `parallel`, else on this thread; the bits are the same.
-void Gemm(KernelContext& ctx, bool parallel, int64_t m, int64_t n, int64_t k, float alpha, const GemmOperand<float>& a,
-          const GemmOperand<float>& b, bool accumulate, float* c);
-void Gemm(KernelContext& ctx, bool parallel, int64_t m, int64_t n, int64_t k, double alpha,
-          const GemmOperand<double>& a, const GemmOperand<double>& b, bool accumulate, double* c);
+// pool of ctx if `parallel`, else on this thread; the bits are the same. Internal or ResourceExhausted if oneDNN fails.
+absl::Status Gemm(KernelContext& ctx, bool parallel, int64_t m, int64_t n, int64_t k, float alpha,
+                  const GemmOperand<float>& a, const GemmOperand<float>& b, bool accumulate, float* c);
+absl::Status Gemm(KernelContext& ctx, bool parallel, int64_t m, int64_t n, int64_t k, double alpha,
+                  const GemmOperand<double>& a, const GemmOperand<double>& b, bool accumulate, double* c);
 
 }  // namespace nabla
 

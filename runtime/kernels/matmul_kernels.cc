@@ -1,6 +1,7 @@
 // MatMul, BatchMatMul and BatchMatMulV2.
 #include <complex>
 #include <cstdint>
+#include <mutex>
 #include <type_traits>
 #include <vector>
 
@@ -39,14 +40,15 @@ GemmOperand<T> OperandB(const Product& p, const T* b) {
 }
 
 template <typename T>
-std::enable_if_t<std::is_floating_point_v<T>> Multiply(KernelContext& ctx, const Product& p, const T* a, const T* b,
-                                                       T* c) {
-  Gemm(ctx, p.parallel, p.m, p.n, p.k, T(1), OperandA(p, a), OperandB(p, b), false, c);
+std::enable_if_t<std::is_floating_point_v<T>, absl::Status> Multiply(KernelContext& ctx, const Product& p, const T* a,
+                                                                     const T* b, T* c) {
+  return Gemm(ctx, p.parallel, p.m, p.n, p.k, T(1), OperandA(p, a), OperandB(p, b), false, c);
 }
 
 // Wraps.
 template <typename T>
-std::enable_if_t<std::is_integral_v<T>> Multiply(KernelContext& ctx, const Product& p, const T* a, const T* b, T* c) {
+std::enable_if_t<std::is_integral_v<T>, absl::Status> Multiply(KernelContext& ctx, const Product& p, const T* a,
+                                                               const T* b, T* c) {
   using W = Wrapping<T>;
   const GemmOperand<T> left = OperandA(p, a);
   // Rows of B in order.
@@ -72,29 +74,29 @@ std::enable_if_t<std::is_integral_v<T>> Multiply(KernelContext& ctx, const Produ
     }
   };
   if (p.parallel) {
-    ctx.ParallelFor(p.m, 0.3 * static_cast<double>(p.n * p.k) + 1, rows);
+    ctx.StoppableParallelFor(p.m, 0.3 * static_cast<double>(p.n * p.k) + 1, rows);
   } else {
     rows(0, p.m);
   }
+  return absl::OkStatus();
 }
 
 // half and bfloat16.
 template <typename T>
-std::enable_if_t<std::is_same_v<ComputeType<T>, float> && !std::is_same_v<T, float>> Multiply(KernelContext& ctx,
-                                                                                              const Product& p,
-                                                                                              const T* a, const T* b,
-                                                                                              T* c) {
+std::enable_if_t<std::is_same_v<ComputeType<T>, float> && !std::is_same_v<T, float>, absl::Status> Multiply(
+    KernelContext& ctx, const Product& p, const T* a, const T* b, T* c) {
   std::vector<float> wide_a(p.m * p.k), wide_b(p.k * p.n), wide_c(p.m * p.n);
   NarrowToFloat(kDTypeOf<T>, a, wide_a.data(), p.m * p.k);
   NarrowToFloat(kDTypeOf<T>, b, wide_b.data(), p.k * p.n);
-  Multiply(ctx, p, wide_a.data(), wide_b.data(), wide_c.data());
+  NABLA_RETURN_IF_ERROR(Multiply(ctx, p, wide_a.data(), wide_b.data(), wide_c.data()));
   FloatToNarrow(kDTypeOf<T>, wide_c.data(), c, p.m * p.n);
+  return absl::OkStatus();
 }
 
 // By real and imaginary parts: four real products.
 template <typename T>
-void Multiply(KernelContext& ctx, const Product& p, const std::complex<T>* a, const std::complex<T>* b,
-              std::complex<T>* c) {
+absl::Status Multiply(KernelContext& ctx, const Product& p, const std::complex<T>* a, const std::complex<T>* b,
+                      std::complex<T>* c) {
   struct Parts {
     std::vector<T> real;
     std::vector<T> imag;
@@ -113,15 +115,17 @@ void Multiply(KernelContext& ctx, const Product& p, const std::complex<T>* a, co
   const Parts right = split(b, p.k * p.n, p.conjugate_b);
   const auto gemm = [&](T alpha, const std::vector<T>& l, const std::vector<T>& r, bool accumulate,
                         std::vector<T>& to) {
-    Gemm(ctx, p.parallel, p.m, p.n, p.k, alpha, OperandA(p, l.data()), OperandB(p, r.data()), accumulate, to.data());
+    return Gemm(ctx, p.parallel, p.m, p.n, p.k, alpha, OperandA(p, l.data()), OperandB(p, r.data()), accumulate,
+                to.data());
   };
   std::vector<T> real(p.m * p.n);
   std::vector<T> imag(p.m * p.n);
-  gemm(1, left.real, right.real, false, real);
-  gemm(-1, left.imag, right.imag, true, real);
-  gemm(1, left.real, right.imag, false, imag);
-  gemm(1, left.imag, right.real, true, imag);
+  NABLA_RETURN_IF_ERROR(gemm(1, left.real, right.real, false, real));
+  NABLA_RETURN_IF_ERROR(gemm(-1, left.imag, right.imag, true, real));
+  NABLA_RETURN_IF_ERROR(gemm(1, left.real, right.imag, false, imag));
+  NABLA_RETURN_IF_ERROR(gemm(1, left.imag, right.real, true, imag));
   for (int64_t i = 0; i < p.m * p.n; ++i) c[i] = {real[i], imag[i]};
+  return absl::OkStatus();
 }
 
 template <typename Fn>
@@ -177,8 +181,7 @@ class MatMulKernel : public Kernel {
     NABLA_ASSIGN_OR_RETURN(Tensor* const c, ctx.AllocateOutput(0, Shape({p.m, p.n})));
     return SwitchMatMul(a.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      Multiply(ctx, p, a.data<T>(), b.data<T>(), c->data<T>());
-      return absl::OkStatus();
+      return Multiply(ctx, p, a.data<T>(), b.data<T>(), c->data<T>());
     });
   }
 
@@ -222,13 +225,19 @@ class BatchMatMulKernel : public Kernel {
       const T* from_x = x.data<T>();
       const T* from_y = y.data<T>();
       T* to = z->data<T>();
+      std::mutex mutex;
+      absl::Status failure;
       const auto multiply = [&](int64_t begin, int64_t end) {
         batches.ForEachRun(begin, end, [&](const int64_t* at, int64_t out, int64_t n) {
           const int64_t step_x = batches.is_scalar(0) ? 0 : 1;
           const int64_t step_y = batches.is_scalar(1) ? 0 : 1;
           for (int64_t i = 0; i < n; ++i) {
-            Multiply(ctx, p, from_x + (at[0] + i * step_x) * p.m * p.k, from_y + (at[1] + i * step_y) * p.k * p.n,
-                     to + (out + i) * p.m * p.n);
+            const absl::Status status = Multiply(ctx, p, from_x + (at[0] + i * step_x) * p.m * p.k,
+                                                 from_y + (at[1] + i * step_y) * p.k * p.n, to + (out + i) * p.m * p.n);
+            if (!status.ok()) {
+              const std::lock_guard<std::mutex> lock(mutex);
+              failure = status;
+            }
           }
         });
       };
@@ -237,7 +246,7 @@ class BatchMatMulKernel : public Kernel {
       } else {
         ctx.ParallelFor(count, 300 + 0.02 * flops, multiply);
       }
-      return absl::OkStatus();
+      return failure;
     });
   }
 

@@ -39,7 +39,6 @@ NABLA_BINARY_FUNCTOR(DivNoNanOp, hn::IfThenZeroElse(hn::Eq(b, hn::Zero(d)), hn::
 NABLA_BINARY_FUNCTOR(MulNoNanOp, hn::IfThenZeroElse(hn::Eq(b, hn::Zero(d)), hn::Mul(a, b)))
 NABLA_BINARY_FUNCTOR(XdivyOp, hn::IfThenZeroElse(hn::Eq(a, hn::Zero(d)), hn::Div(a, b)))
 NABLA_BINARY_FUNCTOR(XlogyOp, hn::IfThenZeroElse(hn::Eq(a, hn::Zero(d)), hn::Mul(a, SafeLog(d, b))))
-NABLA_BINARY_FUNCTOR(Xlog1pyOp, hn::IfThenZeroElse(hn::Eq(a, hn::Zero(d)), hn::Mul(a, SafeLog1p(d, b))))
 
 // Gradients in terms of the forward op's result: a is the result, b the incoming gradient.
 NABLA_BINARY_FUNCTOR(TanhGradOp, hn::Mul(b, hn::Sub(hn::Set(d, T(1)), hn::Mul(a, a))))
@@ -81,7 +80,6 @@ absl::Span<const SimdBinaryRow> BinaryRows() {
       NABLA_ROW("Maximum", 0.1, MaximumOp),   NABLA_ROW("Minimum", 0.1, MinimumOp),
       NABLA_ROW("DivNoNan", 0.3, DivNoNanOp), NABLA_ROW("MulNoNan", 0.1, MulNoNanOp),
       NABLA_ROW("Xdivy", 0.3, XdivyOp),       NABLA_ROW("Xlogy", 0.9, XlogyOp),
-      NABLA_ROW("Xlog1py", 1.1, Xlog1pyOp),
   };
   return kRows;
 }

@@ -60,6 +60,7 @@ NABLA_UNARY_FUNCTOR(SeluOp, hn::IfThenElse(hn::Lt(x, hn::Zero(d)),
                                            hn::Mul(hn::Set(d, T(1.7580993408473768599)), SafeExpm1(d, x)),
                                            hn::Mul(hn::Set(d, T(1.0507009873554804934)), x)))
 NABLA_UNARY_FUNCTOR(SoftplusOp, SafeSoftplus(d, x))
+NABLA_UNARY_FUNCTOR(ErfOp, SafeErf(d, x))
 #undef NABLA_UNARY_FUNCTOR
 
 #define NABLA_ROW(op, cost, functor) \
@@ -94,6 +95,7 @@ absl::Span<const SimdUnaryRow> UnaryRows() {
       NABLA_ROW("Elu", 0.9, EluOp),
       NABLA_ROW("Selu", 0.9, SeluOp),
       NABLA_ROW("Softplus", 1.4, SoftplusOp),
+      NABLA_ROW("Erf", 1.0, ErfOp),
   };
   return kRows;
 }
