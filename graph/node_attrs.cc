@@ -13,7 +13,7 @@ namespace nabla {
 namespace {
 
 // Far above any real node, and low enough that a forged number attr cannot exhaust memory.
-constexpr int64_t kMaxArgs = 1 << 16;
+constexpr int64_t kMaxArgs = 1 << 20;
 
 template <typename T>
 absl::StatusOr<const T*> RequiredAttr(const AttrMap& attrs, const ArgSpec& arg, const std::string& name,
