@@ -44,16 +44,17 @@ absl::Status ExpansionBudget::Charge(const TensorProto& tensor) {
   return absl::OkStatus();
 }
 
-absl::Status ExpansionBudget::Charge(const AttrValue& attr) {
+absl::Status ExpansionBudget::Charge(const AttrValue& attr, int depth) {
   if (attr.has_tensor()) return Charge(attr.tensor());
-  // The recursion is no deeper than the message, which the parser limits.
+  // Deeper than any message that was parsed; AttrFromProto will refuse it.
+  if (depth > 100) return absl::OkStatus();
   if (attr.has_func()) {
-    for (const auto& [name, value] : attr.func().attr()) NABLA_RETURN_IF_ERROR(Charge(value));
+    for (const auto& [name, value] : attr.func().attr()) NABLA_RETURN_IF_ERROR(Charge(value, depth + 1));
   }
   if (attr.has_list()) {
     for (const TensorProto& tensor : attr.list().tensor()) NABLA_RETURN_IF_ERROR(Charge(tensor));
     for (const NameAttrList& func : attr.list().func()) {
-      for (const auto& [name, value] : func.attr()) NABLA_RETURN_IF_ERROR(Charge(value));
+      for (const auto& [name, value] : func.attr()) NABLA_RETURN_IF_ERROR(Charge(value, depth + 1));
     }
   }
   return absl::OkStatus();

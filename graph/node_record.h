@@ -30,7 +30,7 @@ struct ExpansionBudget {
   int64_t bytes_left = 0;
   // ResourceExhausted if expanding the tensor, or a tensor inside the attr, would take more than is left.
   absl::Status Charge(const TensorProto& tensor);
-  absl::Status Charge(const AttrValue& attr);
+  absl::Status Charge(const AttrValue& attr, int depth = 0);
 };
 
 // From a message; moves constants' bytes out of it. Errors do not name the node.
