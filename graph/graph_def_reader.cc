@@ -376,6 +376,8 @@ absl::Status GraphDefReader::Read(const std::function<absl::Status(NodeRecord* r
     Tag tag;
     NABLA_RETURN_IF_ERROR(ReadTag(reader_.size(), &tag));
     const uint64_t end = reader_.position() + tag.length;
+    // Of a source whose length was not known before.
+    if (end > kLongestMessage) return Malformed("a GraphDef is at most 2 GiB long");
     if (tag.field == 1 && tag.type == kBytes) {
       absl::Status status = ReadNode(end, &record);
       if (!status.ok()) {
