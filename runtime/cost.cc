@@ -8,10 +8,10 @@
 namespace nabla {
 namespace {
 
-constexpr double kBase = 50;            // calling any kernel
-constexpr double kUnknownDimSize = 32;  // a batch, say
-constexpr double kFlopsPerNs = 50;      // of matrix products and convolutions
-constexpr double kNsPerElement = 0.25;  // of one cheap arithmetic step, read and write
+constexpr double kBase = 50;             // calling any kernel
+constexpr double kUnknownDimSize = 128;  // a batch, say
+constexpr double kFlopsPerNs = 150;      // of matrix products and convolutions
+constexpr double kNsPerElement = 0.25;   // of one cheap arithmetic step, read and write
 
 double NumElements(const Shape& shape) {
   if (!shape.has_rank()) return kUnknownDimSize * kUnknownDimSize;
@@ -50,19 +50,19 @@ double StepsPerElement(const std::string& op) {
       {"PlaceholderWithDefault", 0},
       {"DestroyResourceOp", 0},
       {"BroadcastGradientArgs", 0},
-      {"Exp", 4},
-      {"Expm1", 8},
-      {"Log", 6},
-      {"Log1p", 8},
-      {"Sin", 8},
-      {"Cos", 8},
-      {"Tan", 12},
-      {"Tanh", 8},
-      {"Sigmoid", 6},
-      {"Erf", 10},
+      {"Exp", 2},
+      {"Expm1", 4},
+      {"Log", 3},
+      {"Log1p", 4},
+      {"Sin", 4},
+      {"Cos", 4},
+      {"Tan", 8},
+      {"Tanh", 4},
+      {"Sigmoid", 3},
+      {"Erf", 5},
       {"Pow", 30},
-      {"Softplus", 10},
-      {"Elu", 6},
+      {"Softplus", 6},
+      {"Elu", 3},
       {"Softmax", 8},
       {"LogSoftmax", 10},
       {"Transpose", 4},
@@ -72,11 +72,11 @@ double StepsPerElement(const std::string& op) {
       {"TruncatedNormal", 40},
       {"StatelessRandomUniform", 6},
       {"StatelessRandomNormal", 30},
-      {"SoftmaxCrossEntropyWithLogits", 12},
-      {"SparseSoftmaxCrossEntropyWithLogits", 12},
-      {"ResourceApplyAdam", 20},
-      {"ResourceApplyMomentum", 6},
-      {"ResourceApplyGradientDescent", 3},
+      {"SoftmaxCrossEntropyWithLogits", 30},
+      {"SparseSoftmaxCrossEntropyWithLogits", 40},
+      {"ResourceApplyAdam", 3},
+      {"ResourceApplyMomentum", 1.5},
+      {"ResourceApplyGradientDescent", 1},
   };
   auto it = steps->find(op);
   return it == steps->end() ? 1 : it->second;

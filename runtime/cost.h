@@ -6,7 +6,7 @@
 
 namespace nabla {
 
-// Nanoseconds on one thread, from the op and the static shapes; an unknown dimension counts as a few dozen. Only the
+// Nanoseconds on one thread, from the op and the static shapes; an unknown dimension counts as 128. Only the
 // order of magnitude means anything. A pure function.
 double EstimateCost(const Node& node);
 

@@ -16,10 +16,12 @@ namespace {
 // Threads from outside that can take part at once.
 constexpr int kGuestSeats = 32;
 
-// Long enough to bridge the gap between two loops of a run, short enough not to heat an idle machine. Waking a
-// sleeping thread costs about as much as this.
-constexpr std::chrono::microseconds kIdleSpin(40);
-constexpr std::chrono::microseconds kLoopSpin(20);
+// Waking a sleeping thread costs the waker up to some 25 microseconds and the woken as much again, so threads wait
+// awake for a while: for a moment at full speed, then giving way to whoever else wants the processor. The wait lasts as
+// long as there is a caller that may have work soon, up to kLongWait, and outlasts the last caller by kShortWait.
+constexpr std::chrono::microseconds kFullSpeed(40);
+constexpr std::chrono::microseconds kShortWait(100);
+constexpr std::chrono::microseconds kLongWait(1000);
 
 struct Binding {
   ThreadPool* pool = nullptr;
@@ -33,16 +35,26 @@ inline void Pause() {
 #endif
 }
 
-// Spins until `ready` is true or the time is over; says which.
-template <typename Ready>
-bool SpinFor(std::chrono::nanoseconds time, Ready&& ready) {
-  const auto start = std::chrono::steady_clock::now();
+// Waits awake until `ready` is true, which it returns. False when the time is over; it runs out early while there is no
+// `hope`.
+template <typename Ready, typename Hope>
+bool SpinUntil(Ready&& ready, Hope&& hope) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  Clock::time_point now = start, last_hope = start;
   do {
-    for (int i = 0; i < 8; ++i) {
+    if (now - start < kFullSpeed) {
+      for (int i = 0; i < 8; ++i) {
+        if (ready()) return true;
+        Pause();
+      }
+    } else {
       if (ready()) return true;
-      Pause();
+      std::this_thread::yield();
     }
-  } while (std::chrono::steady_clock::now() - start < time);
+    now = Clock::now();
+    if (hope()) last_hope = now;
+  } while (now - start < kLongWait && now - last_hope < kShortWait);
   return false;
 }
 
@@ -50,16 +62,38 @@ bool SpinFor(std::chrono::nanoseconds time, Ready&& ready) {
 
 // A ParallelFor in progress. One object is pushed as many times as there are threads that could help; whoever takes
 // one of these tickets claims parts until none is left.
+//
+// The parts are dealt out in blocks, one per thread, and a thread begins with the block that its seat gives it. A loop
+// that runs again and again over the same data (a training step's) so finds each part in the cache of the core that had
+// it before. Who is done with its block helps with the others.
 struct ThreadPool::Loop : ThreadPool::Task {
-  Loop(absl::FunctionRef<void(int64_t)> fn, int64_t parts, Seat* owner) : fn(fn), parts(parts), owner(owner) {}
-  void Work() {
-    for (int64_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < parts;) fn(part);
+  static constexpr int kMaxBlocks = 16;
+
+  Loop(absl::FunctionRef<void(int64_t)> fn, int64_t parts, int threads, ThreadPool* pool, Seat* owner)
+      : fn(fn), num_blocks(std::min(threads, kMaxBlocks)), pool(pool), owner(owner) {
+    for (int i = 0; i < num_blocks; ++i) {
+      blocks[i].next.store(parts * i / num_blocks, std::memory_order_relaxed);
+      blocks[i].end = parts * (i + 1) / num_blocks;
+    }
   }
+
+  void Work(int first_block) {
+    for (int i = 0; i < num_blocks; ++i) {
+      Block& block = blocks[(first_block + i) % num_blocks];
+      for (int64_t part; (part = block.next.fetch_add(1, std::memory_order_relaxed)) < block.end;) fn(part);
+    }
+  }
+
+  struct alignas(64) Block {
+    std::atomic<int64_t> next;
+    int64_t end;
+  };
   absl::FunctionRef<void(int64_t)> fn;
-  const int64_t parts;
+  const int num_blocks;
+  ThreadPool* const pool;
   Seat* const owner;
-  std::atomic<int64_t> next{0};
-  std::atomic<int> tickets{0};  // pushed and neither taken back nor done
+  alignas(64) std::atomic<int64_t> tickets{0};  // pushed and neither taken back nor done
+  Block blocks[kMaxBlocks];
 };
 
 // The operations that Chase and Lev separate by fences are sequentially consistent here: ThreadSanitizer understands
@@ -136,6 +170,7 @@ ThreadPool::Guest::Guest(ThreadPool* pool) : pool_(pool) {
     previous_pool_ = current.pool;
     previous_seat_ = current.seat;
     current = {pool, i};
+    pool->guests_.fetch_add(1, std::memory_order_relaxed);
     seated_ = took_seat_ = true;
     return;
   }
@@ -145,6 +180,7 @@ ThreadPool::Guest::~Guest() {
   if (!took_seat_) return;
   const int seat = current.seat;
   current = {previous_pool_, previous_seat_};
+  pool_->guests_.fetch_sub(1, std::memory_order_relaxed);
   pool_->seats_[seat].taken.store(false, std::memory_order_release);
 }
 
@@ -183,7 +219,10 @@ void ThreadPool::RunUntil(absl::FunctionRef<bool()> done) {
   while (!done()) {
     Task* task = seat < 0 ? nullptr : seats_[seat].deque.Pop();
     if (task == nullptr) task = Steal(seat);
-    if (task == nullptr) SpinFor(kIdleSpin, [&] { return done() || (task = Steal(seat)) != nullptr; });
+    if (task == nullptr) {
+      SpinUntil([&] { return done() || (task = Steal(seat)) != nullptr; },
+                [&] { return guests_.load(std::memory_order_relaxed) > 0; });
+    }
     if (task == nullptr && !done()) {
       // Whoever pushes after this thread has counted itself as asleep wakes it; whoever pushed before is seen here.
       const uint32_t epoch = epoch_.load(std::memory_order_seq_cst);
@@ -218,7 +257,8 @@ void ThreadPool::WorkerMain(int seat) {
 
 void ThreadPool::RunLoop(Task* task) {
   Loop* loop = static_cast<Loop*>(task);
-  loop->Work();
+  // Workers' blocks follow the caller's.
+  loop->Work(loop->pool->CurrentSeat() + 1);
   // The loop may be gone as soon as its last ticket is counted.
   Seat* owner = loop->owner;
   if (loop->tickets.fetch_sub(1, std::memory_order_seq_cst) == 1) {
@@ -251,16 +291,16 @@ void ThreadPool::ParallelFor(int64_t num_parts, absl::FunctionRef<void(int64_t p
     Guest guest(this);
     if (guest.seated()) {
       Seat& seat = seats_[CurrentSeat()];
-      Loop loop(fn, num_parts, &seat);
+      Loop loop(fn, num_parts, helpers + 1, this, &seat);
       loop.run = &RunLoop;
       loop.tickets.store(helpers, std::memory_order_relaxed);
       int pushed = 0;
       while (pushed < helpers && Push(&loop)) ++pushed;
-      loop.Work();
+      loop.Work(0);
       const int unused = helpers - pushed + TakeBack(&loop, pushed, &seat.deque);
       if (loop.tickets.fetch_sub(unused, std::memory_order_seq_cst) == unused) return;
       auto finished = [&] { return loop.tickets.load(std::memory_order_acquire) == 0; };
-      if (SpinFor(kLoopSpin, finished)) return;
+      if (SpinUntil(finished, [] { return true; })) return;
       seat.waiting.store(true, std::memory_order_seq_cst);
       for (;;) {
         const uint32_t signal = seat.signal.load(std::memory_order_seq_cst);

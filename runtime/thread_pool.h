@@ -10,7 +10,8 @@
 // guest seat for that long, so they take part like workers; when all guest seats are taken they work alone.
 //
 // Nothing ever waits for a task that has not begun: a ParallelFor waits only for parts that other threads are
-// executing, so calls nest to any depth without deadlock. Idle workers spin for a moment before they sleep.
+// executing, so calls nest to any depth without deadlock. Idle workers spin for a moment before they sleep, and longer
+// while a caller is there.
 //
 // Thread-safe. The pool must outlive every call into it.
 #ifndef NABLA_RUNTIME_THREAD_POOL_H_
@@ -109,6 +110,7 @@ class ThreadPool {
   const int num_seats_;
   std::unique_ptr<Seat[]> seats_;  // the workers' first, then the guests'
   std::atomic<int> used_seats_;    // seats beyond were never taken
+  std::atomic<int> guests_{0};     // seats taken by threads from outside
   alignas(64) std::atomic<int> sleepers_{0};
   std::atomic<uint32_t> epoch_{0};  // sleepers wait for it to change
   std::atomic<bool> stop_{false};
