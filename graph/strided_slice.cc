@@ -17,7 +17,6 @@ int64_t MaskAttr(const AttrMap& attrs, absl::string_view name) {
 
 bool HasBit(int64_t mask, int i) { return (mask >> i) & 1; }
 
-
 // Where a begin or end lands for a dimension of size `dim`: counted from the back if negative, then clamped to the
 // positions a walk with that stride may stand at (one before the first is possible when walking backwards).
 int64_t Clamp(int64_t index, int64_t dim, int64_t stride) {
@@ -112,8 +111,8 @@ absl::StatusOr<ResolvedSlice> ResolveStridedSlice(const Shape& input, absl::Span
       if (begin_known && dim != kUnknownDim) {
         taken.begin = begin[i] < 0 ? begin[i] + dim : begin[i];
         if (taken.begin < 0 || taken.begin >= dim) {
-          return absl::InvalidArgumentError(absl::StrCat("slice index ", begin[i], " of dimension ", axis,
-                                                         " is not in [", -dim, ", ", dim, ")"));
+          return absl::InvalidArgumentError(
+              absl::StrCat("slice index ", begin[i], " of dimension ", axis, " is not in [", -dim, ", ", dim, ")"));
         }
       }
     } else if (dim != kUnknownDim && (begin_known || open_begin) && (end_known || open_end)) {

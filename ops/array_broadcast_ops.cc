@@ -32,8 +32,7 @@ absl::Status BroadcastToShape(ShapeContext& c) {
       }
     }
     if (!possible) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cannot broadcast ", input.ToString(), " to ", output.ToString()));
+      return absl::InvalidArgumentError(absl::StrCat("cannot broadcast ", input.ToString(), " to ", output.ToString()));
     }
   }
   return SetCheckedOutput(c, 0, output);

@@ -242,7 +242,8 @@ Gradient: for the input, the slice of the output's gradient that it became; for 
       .Attr(
           "T: {uint8, int8, uint16, int16, uint32, int32, uint64, int64, bool, bfloat16, half, float, double, "
           "complex64, complex128, string}")
-      .Doc(R"(The input with the order reversed along each dimension i where dims[i], a vector of rank elements, is true.
+      .Doc(
+          R"(The input with the order reversed along each dimension i where dims[i], a vector of rank elements, is true.
 
 Gradient: reversed in the same way. Old files contain it; ReverseV2 takes its place.)")
       .Shape(ReverseShape);

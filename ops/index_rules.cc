@@ -13,8 +13,8 @@ absl::StatusOr<Shape> GatherResult(const Shape& params, const Shape& indices, ab
     if (batch_dims < 0 || !axis.has_value() || !params.has_rank()) return Shape();
     return ShapeContext::ResolveAxis(*axis, params.rank()).ok()
                ? absl::StatusOr<Shape>(Shape())
-               : absl::InvalidArgumentError(absl::StrCat("axis ", *axis, " is out of range for params of shape ",
-                                                         params.ToString()));
+               : absl::InvalidArgumentError(
+                     absl::StrCat("axis ", *axis, " is out of range for params of shape ", params.ToString()));
   }
   const int64_t batch = batch_dims < 0 ? batch_dims + indices.rank() : batch_dims;
   if (batch < 0 || batch > indices.rank()) {

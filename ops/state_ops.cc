@@ -29,8 +29,8 @@ absl::Status ReadVariableShape(ShapeContext& c) {
 absl::Status AssignVariableShape(ShapeContext& c) {
   NABLA_ASSIGN_OR_RETURN(const ResourceInfo info, HandleInfo(c));
   if (!info.shape.IsCompatibleWith(c.input(1))) {
-    return absl::InvalidArgumentError(absl::StrCat("variable ", info.node->name(), " has shape ",
-                                                   info.shape.ToString(), ", the value ", c.input(1).ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("variable ", info.node->name(), " has shape ", info.shape.ToString(),
+                                                   ", the value ", c.input(1).ToString()));
   }
   return absl::OkStatus();
 }

@@ -52,8 +52,8 @@ absl::Status MissingFeed(KernelContext& ctx) {
 absl::Status EnsureShapeCompute(KernelContext& ctx) {
   const Shape& wanted = ctx.node().GetAttr<Shape>("shape");
   if (!wanted.IsCompatibleWith(ctx.input(0).shape())) {
-    return absl::InvalidArgumentError(absl::StrCat("the input has shape ", ctx.input(0).shape().ToString(),
-                                                   ", expected ", wanted.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the input has shape ", ctx.input(0).shape().ToString(), ", expected ", wanted.ToString()));
   }
   return PassInput(ctx);
 }
@@ -132,9 +132,9 @@ class PrintV2Kernel : public Kernel {
     to_stdout_ = stream == "stdout";
     if (!to_stdout_ && stream != "stderr" && stream != "log(info)" && stream != "log(warning)" &&
         stream != "log(error)") {
-      init.Fail(absl::InvalidArgumentError(absl::StrCat(
-          "output_stream is '", stream, "', must be stdout, stderr, log(info), log(warning) or log(error)",
-          absl::StartsWith(stream, "file://") ? "; graphs may not write files" : "")));
+      init.Fail(absl::InvalidArgumentError(
+          absl::StrCat("output_stream is '", stream, "', must be stdout, stderr, log(info), log(warning) or log(error)",
+                       absl::StartsWith(stream, "file://") ? "; graphs may not write files" : "")));
     }
   }
   absl::Status Compute(KernelContext& ctx) const override {

@@ -41,7 +41,7 @@ absl::Status Concatenate(KernelContext& ctx, int first, int count, const Tensor&
       return absl::OkStatus();
     }
   }
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
   if (shape.num_elements() == 0) return absl::OkStatus();
   const int64_t outer = DimProduct(shape, 0, axis), inner = DimProduct(shape, axis + 1, shape.rank());
   int64_t offset = 0;
@@ -78,7 +78,7 @@ absl::Status ConcatOffsetCompute(KernelContext& ctx) {
                                                      i, " is ", Shape(shape).ToString(), " and shape 0 ",
                                                      Shape(model).ToString()));
     }
-    NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(i, Shape({rank})));
+    NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(i, Shape({rank})));
     NABLA_RETURN_IF_ERROR(WriteIntegers(offset, output));
     if (__builtin_add_overflow(offset[axis], shape[axis], &offset[axis])) {
       return absl::InvalidArgumentError("the sizes add up to more than fits int64");
@@ -105,7 +105,7 @@ absl::Status PackCompute(KernelContext& ctx) {
     ctx.SetOutput(0, ctx.input(0).Reshaped(std::move(shape)));
     return absl::OkStatus();
   }
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
   if (shape.num_elements() == 0) return absl::OkStatus();
   const int64_t outer = DimProduct(part, 0, axis), inner = DimProduct(part, axis, part.rank());
   for (int i = 0; i < count; ++i) {
@@ -121,7 +121,7 @@ absl::Status PackCompute(KernelContext& ctx) {
 // Output `i` gets, of each of `outer` runs of `stride` elements, those in [offset, offset + run).
 absl::Status TakeRuns(KernelContext& ctx, const Tensor& input, int i, const Shape& shape, int64_t outer, int64_t stride,
                       int64_t offset, int64_t run) {
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(i, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(i, shape));
   if (output->num_elements() == 0) return absl::OkStatus();
   CopyLoops loops;
   loops.Add(outer, stride, run);
@@ -164,8 +164,8 @@ absl::Status CutAlong(KernelContext& ctx, const Tensor& input, int axis, absl::S
     }
     Shape shape = input.shape();
     shape.set_dim(axis, sizes[i]);
-    NABLA_RETURN_IF_ERROR(TakeRuns(ctx, input, static_cast<int>(i), shape, outer, dim * inner, offset * inner,
-                                   sizes[i] * inner));
+    NABLA_RETURN_IF_ERROR(
+        TakeRuns(ctx, input, static_cast<int>(i), shape, outer, dim * inner, offset * inner, sizes[i] * inner));
     offset += sizes[i];
   }
   return absl::OkStatus();

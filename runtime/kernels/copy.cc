@@ -12,9 +12,10 @@ namespace {
 using Loop = CopyLoops::Loop;
 using Loops = absl::InlinedVector<Loop, 6>;
 
-// Transposing pairs of loops run in tiles of this many elements: wide enough that every cache line that is read or
-// written is used whole, narrow enough for the lines of a tile to stay in the first-level cache.
-constexpr int64_t kTile = 16;
+// Transposing pairs of loops run in tiles of this many elements each way: wide enough that most cache lines that are
+// read or written are used whole, narrow enough for the lines of a tile to stay in the first-level cache.
+template <typename T>
+constexpr int64_t kTileOf = std::clamp<int64_t>(64 / sizeof(T), 8, 16);
 // Nanoseconds per byte when copying from memory in order, and per element when not.
 constexpr double kByteCost = 0.1;
 constexpr double kElementCost = 0.6;
@@ -55,6 +56,7 @@ void CopyRow(int64_t n, const T* src, int64_t src_stride, T* dst, int64_t dst_st
 // The last two loops of a nest: `row` around `cell`.
 template <typename T>
 void CopyRows(int64_t rows, const Loop& row, const Loop& cell, const T* src, T* dst) {
+  constexpr int64_t kTile = kTileOf<T>;
   if (row.src_stride == 1 && cell.src_stride != 1 && cell.dst_stride == 1) {
     for (int64_t r = 0; r < rows; r += kTile) {
       const int64_t r_end = std::min(rows, r + kTile);
@@ -63,6 +65,12 @@ void CopyRows(int64_t rows, const Loop& row, const Loop& cell, const T* src, T* 
         const T* from = src + i * cell.src_stride;
         T* to = dst + i;
         if (width == kTile) {
+          // Each line of the tiles to come lies on another page, where the hardware does not look ahead by itself.
+          if (r_end < rows) {
+            for (int64_t j = 0; j < kTile; ++j) __builtin_prefetch(from + r_end + j * cell.src_stride);
+          }
+          for (int64_t k = r_end; k < std::min(rows, r_end + kTile); ++k)
+            __builtin_prefetch(to + k * row.dst_stride, 1);
           for (int64_t k = r; k < r_end; ++k) {
             for (int64_t j = 0; j < kTile; ++j) to[k * row.dst_stride + j] = from[k + j * cell.src_stride];
           }
@@ -135,13 +143,22 @@ template <typename T>
 void RunLoops(KernelContext& ctx, const Loops& loops, const T* src, T* dst) {
   int64_t count = 1;
   for (const Loop& loop : loops) count *= loop.size;
+  // The innermost two loops run fast, so they should be long: [1000, 2, 3] runs as [2, 1000, 3].
+  Loops ordered = loops;
+  if (const size_t depth = loops.size(); depth >= 3) {
+    const Loop &row = loops[depth - 2], &cell = loops[depth - 1];
+    const bool transposing = row.src_stride == 1 && cell.src_stride != 1;
+    if (!transposing && row.size * cell.size < 64 && loops[depth - 3].size > row.size) {
+      std::swap(ordered[depth - 3], ordered[depth - 2]);
+    }
+  }
   const bool in_runs = loops.back().src_stride >= 0 && loops.back().src_stride <= 1 && loops.back().dst_stride == 1;
   const double cost = !std::is_trivially_copyable_v<T> ? 20 : sizeof(T) * kByteCost + (in_runs ? 0 : kElementCost);
   if (static_cast<double>(count) * cost < 10'000) {
-    RunPart(loops, 0, count, src, dst);
+    RunPart(ordered, 0, count, src, dst);
     return;
   }
-  ctx.ParallelFor(count, cost, [&](int64_t begin, int64_t end) { RunPart(loops, begin, end, src, dst); });
+  ctx.ParallelFor(count, cost, [&](int64_t begin, int64_t end) { RunPart(ordered, begin, end, src, dst); });
 }
 
 // Whether another loop than the last runs through the source in order, so that the two transpose.
@@ -160,7 +177,7 @@ void RunTransposing(KernelContext& ctx, Loops loops, int transposed, const T* sr
   loops.erase(loops.begin() + transposed);
   loops.pop_back();
   // Strips of the last loop, each crossed by the whole of the transposed one: what a thread reads, it reads once.
-  constexpr int64_t kStrip = 4 * kTile;
+  constexpr int64_t kStrip = 4 * kTileOf<T>;
   const int64_t strips = cell.size / kStrip, rest = cell.size % kStrip;
   if (strips > 0) {
     Loops nest = loops;

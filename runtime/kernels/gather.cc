@@ -82,7 +82,7 @@ absl::Status GatherSlices(KernelContext& ctx, const Tensor& params, const Tensor
   for (int i = axis + 1; i < params.rank(); ++i) shape.AddDim(params.dim(i));
   NABLA_ASSIGN_OR_RETURN(shape, Shape::FromDims(shape.dims()));
   NABLA_RETURN_IF_ERROR(CheckIndices(ctx, indices, params.dim(axis)));
-  NABLA_ASSIGN_OR_RETURN(Tensor* y, ctx.AllocateOutput(output, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(output, shape));
   if (y->num_elements() == 0) return absl::OkStatus();
   Picks picks;
   picks.blocks = DimProduct(params.shape(), 0, axis);
@@ -123,7 +123,7 @@ absl::Status GatherTuples(KernelContext& ctx, const Tensor& params, const Tensor
   } else {
     std::fill(offset, offset + count, 0);  // empty tuples: all of params, each time
   }
-  NABLA_ASSIGN_OR_RETURN(Tensor* y, ctx.AllocateOutput(output, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(output, shape));
   if (y->num_elements() == 0) return absl::OkStatus();
   const int64_t slice = DimProduct(params.shape(), static_cast<int>(depth), params.rank());
   return SwitchMovable(params.dtype(), [&](auto zero) -> absl::Status {

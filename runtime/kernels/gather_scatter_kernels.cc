@@ -34,7 +34,7 @@ absl::Status GatherNdCompute(KernelContext& ctx) {
 absl::Status ScatterNdCompute(KernelContext& ctx) {
   NABLA_ASSIGN_OR_RETURN(const bool ignore, IgnoresBadIndices(ctx.node()));
   NABLA_ASSIGN_OR_RETURN(const Shape shape, ShapeFromVector(ctx.input(2), "shape"));
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
   NABLA_RETURN_IF_ERROR(ZeroElements(ctx, output->dtype(), output->num_elements(), output->raw_data()));
   return ScatterTuples(ctx, ScatterMode::kAdd, ctx.input(0), ctx.input(1), ignore, output);
 }
@@ -61,19 +61,23 @@ absl::Status TensorScatterCompute(KernelContext& ctx) {
 absl::Status UnsortedSegmentSumCompute(KernelContext& ctx) {
   const Tensor& data = ctx.input(0);
   NABLA_ASSIGN_OR_RETURN(const Tensor segments, WideIndices(ctx.input(1)));
+  if (ctx.input(2).rank() != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_segments must be a scalar, has shape ", ctx.input(2).shape().ToString()));
+  }
   NABLA_ASSIGN_OR_RETURN(const int64_t count, IntegerScalar(ctx.input(2), "num_segments"));
   if (count < 0) return absl::InvalidArgumentError(absl::StrCat("num_segments is ", count, ", must be at least 0"));
   bool prefix = segments.rank() <= data.rank();
   for (int i = 0; prefix && i < segments.rank(); ++i) prefix = segments.dim(i) == data.dim(i);
   if (!prefix) {
-    return absl::InvalidArgumentError(absl::StrCat("data.shape = ", data.shape().ToString(),
-                                                   " does not start with segment_ids.shape = ",
-                                                   segments.shape().ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("data.shape = ", data.shape().ToString(),
+                     " does not start with segment_ids.shape = ", segments.shape().ToString()));
   }
   Shape shape({count});
   for (int i = segments.rank(); i < data.rank(); ++i) shape.AddDim(data.dim(i));
   NABLA_ASSIGN_OR_RETURN(shape, Shape::FromDims(shape.dims()));
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
   NABLA_RETURN_IF_ERROR(ZeroElements(ctx, output->dtype(), output->num_elements(), output->raw_data()));
   if (data.num_elements() == 0) return absl::OkStatus();
   return AddSegments(ctx, segments, data, output);

@@ -40,7 +40,7 @@ absl::Status FindNonZero(KernelContext& ctx) {
   });
   for (int64_t part = 0; part < parts; ++part) starts[part + 1] += starts[part];
   NABLA_ASSIGN_OR_RETURN(const Shape shape, Shape::FromDims({starts[parts], rank}));
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
   if (output->num_elements() == 0) return absl::OkStatus();
   int64_t* const out = output->data<int64_t>();
   const int64_t width = input.dim(rank - 1);
@@ -215,18 +215,17 @@ absl::Status DistinctAlong(KernelContext& ctx, int axis) {
   } else {
     NABLA_RETURN_IF_ERROR(FindDistinct(rows, count, width, &distinct));
   }
-  NABLA_ASSIGN_OR_RETURN(Tensor* index, ctx.AllocateOutput(1, Shape({count})));
+  NABLA_ASSIGN_OR_RETURN(Tensor * index, ctx.AllocateOutput(1, Shape({count})));
   NABLA_RETURN_IF_ERROR(WriteIntegers(distinct.index, index));
-  NABLA_ASSIGN_OR_RETURN(
-      Tensor first, ctx.AllocateTemp(DType::kInt64, Shape({static_cast<int64_t>(distinct.first.size())})));
+  NABLA_ASSIGN_OR_RETURN(Tensor first,
+                         ctx.AllocateTemp(DType::kInt64, Shape({static_cast<int64_t>(distinct.first.size())})));
   std::copy(distinct.first.begin(), distinct.first.end(), first.data<int64_t>());
   return GatherSlices(ctx, x, first, axis, 0, 0);
 }
 
 absl::Status UniqueCompute(KernelContext& ctx) {
   if (ctx.input(0).rank() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("x must be a vector, has shape ", ctx.input(0).shape().ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("x must be a vector, has shape ", ctx.input(0).shape().ToString()));
   }
   return DistinctAlong(ctx, 0);
 }
@@ -248,8 +247,7 @@ absl::Status OneHotCompute(KernelContext& ctx) {
   if (depth < 0) return absl::InvalidArgumentError(absl::StrCat("depth is ", depth, ", must be at least 0"));
   for (int i : {2, 3}) {
     if (ctx.input(i).rank() != 0) {
-      return absl::InvalidArgumentError(absl::StrCat(i == 2 ? "on_value" : "off_value",
-                                                     " must be a scalar, has shape ",
+      return absl::InvalidArgumentError(absl::StrCat(i == 2 ? "on_value" : "off_value", " must be a scalar, has shape ",
                                                      ctx.input(i).shape().ToString()));
     }
   }
@@ -257,7 +255,7 @@ absl::Status OneHotCompute(KernelContext& ctx) {
   Shape shape = indices.shape();
   shape.InsertDim(axis, depth);
   NABLA_ASSIGN_OR_RETURN(shape, Shape::FromDims(shape.dims()));
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
   if (output->num_elements() == 0) return absl::OkStatus();
   const int64_t outer = DimProduct(indices.shape(), 0, axis);
   const int64_t inner = DimProduct(indices.shape(), axis, indices.rank());

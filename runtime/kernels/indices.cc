@@ -63,9 +63,7 @@ absl::Status CheckIndices(KernelContext& ctx, const Tensor& indices, int64_t bou
   return SwitchIndex(indices.dtype(), [&](auto zero) -> absl::Status {
     using T = decltype(zero);
     const T* const values = indices.data<T>();
-    const auto is_bad = [bound, negative_ok](T value) {
-      return value >= bound || (value < 0 && !negative_ok);
-    };
+    const auto is_bad = [bound, negative_ok](T value) { return value >= bound || (value < 0 && !negative_ok); };
     std::atomic<int64_t> first{kNone};
     ctx.ParallelFor(indices.num_elements(), 0.3, [&](int64_t begin, int64_t end) {
       bool bad = false;
@@ -74,8 +72,7 @@ absl::Status CheckIndices(KernelContext& ctx, const Tensor& indices, int64_t bou
     });
     if (first == kNone) return absl::OkStatus();
     const std::string at = indices.rank() == 0 ? "" : absl::StrCat("[", PositionOf(indices.shape(), first), "]");
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, at, " = ", values[first], " is not in [0, ", bound, ")"));
+    return absl::InvalidArgumentError(absl::StrCat(what, at, " = ", values[first], " is not in [0, ", bound, ")"));
   });
 }
 

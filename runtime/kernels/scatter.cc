@@ -120,8 +120,8 @@ absl::Status CheckUpdates(const Shape& indices, int drop, const Shape& target, i
   for (int i = 0; i < indices.rank() - drop; ++i) expected.AddDim(indices.dim(i));
   for (int i = from; i < target.rank(); ++i) expected.AddDim(target.dim(i));
   if (updates == expected) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("updates must have shape ", expected.ToString(), ", has ",
-                                                 updates.ToString()));
+  return absl::InvalidArgumentError(
+      absl::StrCat("updates must have shape ", expected.ToString(), ", has ", updates.ToString()));
 }
 
 // Offsets of whole rows; negative rows stay negative.
@@ -150,8 +150,7 @@ absl::Status ScatterTuples(KernelContext& ctx, ScatterMode mode, const Tensor& n
     return absl::InvalidArgumentError(absl::StrCat("indices ", indices.shape().ToString(), " have tuples of ", depth,
                                                    ", but the target has only ", target->rank(), " dimensions"));
   }
-  NABLA_RETURN_IF_ERROR(
-      CheckUpdates(indices.shape(), 1, target->shape(), static_cast<int>(depth), updates.shape()));
+  NABLA_RETURN_IF_ERROR(CheckUpdates(indices.shape(), 1, target->shape(), static_cast<int>(depth), updates.shape()));
   const int64_t count = DimProduct(indices.shape(), 0, indices.rank() - 1);
   const int64_t slice = DimProduct(target->shape(), static_cast<int>(depth), target->rank());
   NABLA_ASSIGN_OR_RETURN(Tensor offsets, ctx.AllocateTemp(DType::kInt64, Shape({count})));

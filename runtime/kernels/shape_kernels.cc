@@ -16,19 +16,19 @@ absl::Status ShapeCompute(KernelContext& ctx) {
   // Shape and ShapeN.
   for (int i = 0; i < ctx.num_inputs(); ++i) {
     const Shape& shape = ctx.input(i).shape();
-    NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(i, Shape({shape.rank()})));
+    NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(i, Shape({shape.rank()})));
     NABLA_RETURN_IF_ERROR(WriteIntegers(shape.dims(), output));
   }
   return absl::OkStatus();
 }
 
 absl::Status SizeCompute(KernelContext& ctx) {
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, Shape::Scalar()));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, Shape::Scalar()));
   return WriteIntegers({ctx.input(0).num_elements()}, output);
 }
 
 absl::Status RankCompute(KernelContext& ctx) {
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, Shape::Scalar()));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, Shape::Scalar()));
   return WriteIntegers({ctx.input(0).rank()}, output);
 }
 
@@ -67,8 +67,8 @@ absl::Status ReshapeCompute(KernelContext& ctx) {
   }
   NABLA_ASSIGN_OR_RETURN(Shape shape, Shape::FromDims(dims));
   if (shape.num_elements() != input.num_elements()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot reshape ", input.num_elements(), " elements, of shape ", input.shape().ToString(), " to ", shape.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("cannot reshape ", input.num_elements(), " elements, of shape ",
+                                                   input.shape().ToString(), " to ", shape.ToString()));
   }
   ctx.SetOutput(0, input.Reshaped(std::move(shape)));
   return absl::OkStatus();
@@ -111,20 +111,20 @@ absl::Status FillCompute(KernelContext& ctx) {
   if (value.rank() != 0) {
     return absl::InvalidArgumentError(absl::StrCat("value must be a scalar, has shape ", value.shape().ToString()));
   }
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
   return FillElements(ctx, output->dtype(), output->num_elements(), value.raw_data(), output->raw_data());
 }
 
 absl::Status ZerosLikeCompute(KernelContext& ctx) {
   const Tensor& input = ctx.input(0);
   if (!IsPod(input.dtype()) && input.dtype() != DType::kString) return UnsupportedDType(input.dtype());
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.ForwardOrAllocateOutput({0}, 0, input.shape()));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.ForwardOrAllocateOutput({0}, 0, input.shape()));
   return ZeroElements(ctx, output->dtype(), output->num_elements(), output->raw_data());
 }
 
 absl::Status OnesLikeCompute(KernelContext& ctx) {
   const Tensor& input = ctx.input(0);
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.ForwardOrAllocateOutput({0}, 0, input.shape()));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.ForwardOrAllocateOutput({0}, 0, input.shape()));
   const auto fill = [&](auto one) -> absl::Status {
     return FillElements(ctx, output->dtype(), output->num_elements(), &one, output->raw_data());
   };
@@ -176,7 +176,7 @@ absl::Status RangeCompute(KernelContext& ctx) {
       return absl::InvalidArgumentError(absl::StrCat("no step of ", +delta, " leads from ", +start, " to ", +limit));
     }
     NABLA_ASSIGN_OR_RETURN(const int64_t count, (CountRange<T, C>(start, limit, delta)));
-    NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, Shape({count})));
+    NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, Shape({count})));
     T* const y = output->data<T>();
     ctx.ParallelFor(count, 0.5, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -200,7 +200,7 @@ absl::Status InvertPermutationCompute(KernelContext& ctx) {
   return SwitchIndex(input.dtype(), [&](auto zero) -> absl::Status {
     using T = decltype(zero);
     const int64_t n = input.num_elements();
-    NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, input.shape()));
+    NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, input.shape()));
     T* const y = output->data<T>();
     const T* const x = input.data<T>();
     std::fill(y, y + n, T{-1});
@@ -242,7 +242,7 @@ absl::Status BroadcastArgsCompute(KernelContext& ctx) {
   NABLA_RETURN_IF_ERROR(AlignedShapes(ctx, shapes, dims));
   Integers joint;
   for (size_t i = 0; i < dims[0].size(); ++i) joint.push_back(dims[0][i] == 1 ? dims[1][i] : dims[0][i]);
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, Shape({static_cast<int64_t>(joint.size())})));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, Shape({static_cast<int64_t>(joint.size())})));
   return WriteIntegers(joint, output);
 }
 
@@ -261,7 +261,7 @@ absl::Status BroadcastGradientArgsCompute(KernelContext& ctx) {
     }
   }
   for (int k = 0; k < 2; ++k) {
-    NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(k, Shape({static_cast<int64_t>(axes[k].size())})));
+    NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(k, Shape({static_cast<int64_t>(axes[k].size())})));
     NABLA_RETURN_IF_ERROR(WriteIntegers(axes[k], output));
   }
   return absl::OkStatus();

@@ -40,7 +40,7 @@ absl::Status SliceCompute(KernelContext& ctx) {
     ctx.SetOutput(0, input);
     return absl::OkStatus();
   }
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
   if (output->num_elements() == 0) return absl::OkStatus();
   const auto from = StridesOf(input.shape()), to = StridesOf(shape);
   CopyLoops loops;
@@ -100,13 +100,13 @@ class StridedSliceKernel : public Kernel {
       ctx.SetOutput(0, input.Reshaped(std::move(shape)));
       return absl::OkStatus();
     }
-    NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
+    NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
     if (output->num_elements() == 0) return absl::OkStatus();
     const SlicePlaces places = PlacesOf(slice, input.shape());
     CopyLoops loops;
     for (const auto& place : places.places) loops.Add(place.size, place.sliced_stride, place.compact_stride);
-    return CopyElements(ctx, input.dtype(), std::move(loops),
-                        ElementAt(input.dtype(), input.raw_data(), places.offset), output->raw_data());
+    return CopyElements(ctx, input.dtype(), std::move(loops), ElementAt(input.dtype(), input.raw_data(), places.offset),
+                        output->raw_data());
   }
 
  private:
@@ -128,7 +128,7 @@ class StridedSliceGradKernel : public Kernel {
       ctx.SetOutput(0, dy.Reshaped(shape));
       return absl::OkStatus();
     }
-    NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
+    NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
     NABLA_RETURN_IF_ERROR(ZeroElements(ctx, output->dtype(), output->num_elements(), output->raw_data()));
     if (dy.num_elements() == 0) return absl::OkStatus();
     const SlicePlaces places = PlacesOf(slice, shape);
@@ -151,8 +151,8 @@ absl::StatusOr<Integers> ReadPaddings(const Tensor& paddings, int rank) {
                          IntegerVector(paddings.Reshaped(Shape({2 * rank})), "paddings", 2 * kMaxRank));
   for (int i = 0; i < rank; ++i) {
     if (values[2 * i] < 0 || values[2 * i + 1] < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("paddings[", i, "] is (", values[2 * i], ", ", values[2 * i + 1],
-                                                     "), must not be negative"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("paddings[", i, "] is (", values[2 * i], ", ", values[2 * i + 1], "), must not be negative"));
     }
   }
   return values;
@@ -180,7 +180,7 @@ absl::Status PadCompute(KernelContext& ctx) {
     ctx.SetOutput(0, input);
     return absl::OkStatus();
   }
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
   const DType dtype = output->dtype();
   const auto fill = [&](int64_t offset, int64_t count) -> absl::Status {
     void* at = ElementAt(dtype, output->raw_data(), offset);
@@ -205,8 +205,7 @@ absl::Status PadCompute(KernelContext& ctx) {
   } else {
     NABLA_RETURN_IF_ERROR(fill(0, output->num_elements()));
   }
-  return CopyElements(ctx, dtype, std::move(loops), input.raw_data(),
-                      ElementAt(dtype, output->raw_data(), offset));
+  return CopyElements(ctx, dtype, std::move(loops), input.raw_data(), ElementAt(dtype, output->raw_data(), offset));
 }
 
 absl::Status ReverseDims(KernelContext& ctx, const absl::InlinedVector<bool, 8>& reversed) {
@@ -225,7 +224,7 @@ absl::Status ReverseDims(KernelContext& ctx, const absl::InlinedVector<bool, 8>&
     ctx.SetOutput(0, input);
     return absl::OkStatus();
   }
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, input.shape()));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, input.shape()));
   return CopyElements(ctx, input.dtype(), std::move(loops), ElementAt(input.dtype(), input.raw_data(), offset),
                       output->raw_data());
 }
@@ -234,8 +233,7 @@ absl::Status ReverseCompute(KernelContext& ctx) {
   const Tensor& dims = ctx.input(1);
   const int rank = ctx.input(0).rank();
   if (dims.rank() != 1 || dims.dim(0) != rank) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("dims must have shape [", rank, "], has ", dims.shape().ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("dims must have shape [", rank, "], has ", dims.shape().ToString()));
   }
   const absl::Span<const bool> values = dims.flat<bool>();
   return ReverseDims(ctx, absl::InlinedVector<bool, 8>(values.begin(), values.end()));

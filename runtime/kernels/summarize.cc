@@ -14,8 +14,8 @@ namespace {
 std::string FormatFloat(double value, bool is_float) {
   char text[40];
   std::snprintf(text, sizeof(text), "%.*g", is_float ? 6 : 15, value);
-  const bool same = is_float ? std::strtof(text, nullptr) == static_cast<float>(value)
-                             : std::strtod(text, nullptr) == value;
+  const bool same =
+      is_float ? std::strtof(text, nullptr) == static_cast<float>(value) : std::strtod(text, nullptr) == value;
   if (!same && !std::isnan(value)) std::snprintf(text, sizeof(text), "%.*g", is_float ? 9 : 17, value);
   return std::isnan(value) ? "nan" : text;
 }

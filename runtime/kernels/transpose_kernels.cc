@@ -53,7 +53,7 @@ absl::Status TransposeTensor(KernelContext& ctx, bool conjugate) {
     ctx.SetOutput(0, input.Reshaped(std::move(shape)));
     return absl::OkStatus();
   }
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
   const auto to = StridesOf(shape);
   CopyLoops loops;
   for (int i = 0; i < rank; ++i) loops.Add(shape.dim(i), from[source[i]], to[i]);
@@ -86,7 +86,7 @@ absl::Status TileCompute(KernelContext& ctx) {
     ctx.SetOutput(0, input);
     return absl::OkStatus();
   }
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
   if (output->num_elements() == 0) return absl::OkStatus();
   const auto from = StridesOf(input.shape()), to = StridesOf(shape);
   CopyLoops loops;
@@ -113,7 +113,7 @@ absl::Status BroadcastToCompute(KernelContext& ctx) {
     ctx.SetOutput(0, input.Reshaped(shape));
     return absl::OkStatus();
   }
-  NABLA_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, shape));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
   if (output->num_elements() == 0) return absl::OkStatus();
   const auto from = StridesOf(input.shape()), to = StridesOf(shape);
   CopyLoops loops;

@@ -108,8 +108,8 @@ TEST_F(ArrayShapes, VariablesGiveTheShapesOfWhatIsRead) {
   EXPECT_TRUE(absl::StrContains(
       Refusal("ResourceScatterAdd", {handle, indices, Placeholder(DType::kFloat, {2, 3, 8, 7})}), "updates must have"));
   EXPECT_TRUE(absl::StrContains(Refusal("ReadVariableOp", {handle}, DTypeAttr(DType::kDouble)), "is of type float"));
-  EXPECT_TRUE(absl::StrContains(
-      Refusal("AssignVariableOp", {handle, Placeholder(DType::kFloat, {5, 5, 6})}), "has shape [4,?,6]"));
+  EXPECT_TRUE(absl::StrContains(Refusal("AssignVariableOp", {handle, Placeholder(DType::kFloat, {5, 5, 6})}),
+                                "has shape [4,?,6]"));
   Op("AssignAddVariableOp", {handle, Placeholder(DType::kFloat, {kAny, 5, 6})});
 }
 
@@ -152,9 +152,9 @@ TEST_F(ArrayShapes, ShapesThatGrowAreChecked) {
   EXPECT_FALSE(Refusal("OneHot", {x, 1 << 20, Tensor::Scalar(1.0f), Tensor::Scalar(0.0f)}).empty());
   EXPECT_FALSE(Refusal("Fill", {Tensor::Vector<int64_t>({big, big}), Tensor::Scalar(1.0f)}).empty());
   const int64_t most = (int64_t{1} << 62);
-  EXPECT_FALSE(Refusal("Pad", {Placeholder(DType::kFloat, {kAny, most}),
-                               Tensor::Of<int64_t>({2, 2}, {0, 0, most, most})})
-                   .empty());
+  EXPECT_FALSE(
+      Refusal("Pad", {Placeholder(DType::kFloat, {kAny, most}), Tensor::Of<int64_t>({2, 2}, {0, 0, most, most})})
+          .empty());
 }
 
 }  // namespace

@@ -212,7 +212,7 @@ def split():
     sizes = rng.randint(0, 4, count)
     dims[axis] = sizes.sum()
     if chance(0.5):
-        sizes[rng.randint(count)] = -1 if chance(0.7) else 9
+        sizes[rng.randint(count)] = -1 if chance(0.7) or count == 1 else 9
     return 'SplitV', dict(value=data(dims), size_splits=ints(sizes, index_dtype()), axis=ints(axis), num_split=count)
 
 
