@@ -1,6 +1,7 @@
 #include "nabla/runtime/kernels/gemm.h"
 
 #include <dnnl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -39,16 +40,17 @@ struct Tiling {
   int64_t columns;
 };
 
-// How a product is cut among threads. It depends on the shape alone: oneDNN chooses how it adds up by the shape that
-// it is asked for, so that another cut would give other bits. Each part repeats some packing, hence few of them, none
-// below some ten microseconds' work.
+// How a product is cut among threads. oneDNN chooses how it adds up by the shape that it is asked for, so another cut
+// gives other bits: it must not depend on the number of threads. It depends on the shape and on the processors that the
+// machine has. Each part repeats some packing, so there are no more than keep these busy, none below some fifty
+// microseconds' work, and none of few rows.
 Tiling ChooseTiling(int64_t m, int64_t n, int64_t k) {
+  static const double kProcessors = static_cast<double>(std::max(2L, sysconf(_SC_NPROCESSORS_CONF)));
   const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  double parts = std::min(flops / 8e6, 4.0);
-  parts = std::max(parts, std::min(flops / 500e6, 64.0));
+  const double parts = std::max(std::min(flops / 8e6, kProcessors), std::min(flops / 4e9, 64.0));
   Tiling tiling = {m, n};
   for (double made = 1; 2 * made <= parts; made *= 2) {
-    if (tiling.rows >= tiling.columns && tiling.rows >= 64) {
+    if (tiling.rows >= tiling.columns && tiling.rows >= 128) {
       tiling.rows = RoundUp((tiling.rows + 1) / 2, 8);
     } else if (tiling.columns >= 128) {
       tiling.columns = RoundUp((tiling.columns + 1) / 2, 16);

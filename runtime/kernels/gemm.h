@@ -1,7 +1,8 @@
 // Products of two matrices of one dtype: oneDNN for float, vector code of our own for double, plain loops for
 // integers; complex numbers by their parts, half and bfloat16 by way of float (matmul_kernels.cc).
 //
-// Bits do not depend on the number of threads: what oneDNN computes is cut in a way that depends on the shape only.
+// Bits do not depend on the number of threads: what oneDNN computes is cut in a way that depends on the shape and the
+// machine only.
 #ifndef NABLA_RUNTIME_KERNELS_GEMM_H_
 #define NABLA_RUNTIME_KERNELS_GEMM_H_
 

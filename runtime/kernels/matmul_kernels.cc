@@ -244,7 +244,7 @@ class BatchMatMulKernel : public Kernel {
       if (p.parallel) {
         multiply(0, count);
       } else {
-        ctx.ParallelFor(count, 300 + 0.02 * flops, multiply);
+        ctx.StoppableParallelFor(count, 300 + 0.02 * flops, multiply);
       }
       return failure;
     });

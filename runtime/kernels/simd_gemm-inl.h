@@ -38,7 +38,7 @@ constexpr int64_t kPanelRows = 144;  // a packed block of A stays in the second;
 constexpr int64_t kPanelColumns = 1024;
 
 // c[0 … rows) x [0 … columns) += alpha * a b over `depth` products; a and b are packed.
-HWY_INLINE void GemmTile(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, int64_t depth, double alpha,
+HWY_NOINLINE void GemmTile(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, int64_t depth, double alpha,
                          double* c, int64_t ldc, int64_t rows, int64_t columns) {
   const GemmTag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -60,7 +60,7 @@ HWY_INLINE void GemmTile(const double* HWY_RESTRICT a, const double* HWY_RESTRIC
     }
   }
   const GemmVector factor = hn::Set(d, alpha);
-  if (rows == kTileRows && columns == 2 * lanes) {
+  if (HWY_LIKELY(rows == kTileRows && columns == 2 * lanes)) {
 #pragma GCC unroll 16
     for (int64_t i = 0; i < kTileRows; ++i) {
       double* row = c + i * ldc;
@@ -69,14 +69,21 @@ HWY_INLINE void GemmTile(const double* HWY_RESTRICT a, const double* HWY_RESTRIC
     }
     return;
   }
-  // At the edge, through a buffer, by the same operations.
-  HWY_ALIGN double edge[2 * HWY_MAX_BYTES / sizeof(double)];
+  // At the edge, through buffers, by the same operations. (Were the registers' arrays indexed by a variable, the
+  // compiler would keep them in memory throughout.)
+  constexpr int64_t kWidth = 2 * HWY_MAX_BYTES / sizeof(double);
+  HWY_ALIGN double sums[kTileRows * kWidth];
+  HWY_ALIGN double edge[kWidth] = {};
+#pragma GCC unroll 16
+  for (int64_t i = 0; i < kTileRows; ++i) {
+    hn::Store(left[i], d, sums + i * kWidth);
+    hn::Store(right[i], d, sums + i * kWidth + lanes);
+  }
   for (int64_t i = 0; i < rows; ++i) {
     double* row = c + i * ldc;
-    std::fill(edge, edge + 2 * lanes, 0.0);
     std::copy(row, row + columns, edge);
-    hn::Store(hn::MulAdd(factor, left[i], hn::Load(d, edge)), d, edge);
-    hn::Store(hn::MulAdd(factor, right[i], hn::Load(d, edge + lanes)), d, edge + lanes);
+    hn::Store(hn::MulAdd(factor, hn::Load(d, sums + i * kWidth), hn::Load(d, edge)), d, edge);
+    hn::Store(hn::MulAdd(factor, hn::Load(d, sums + i * kWidth + lanes), hn::Load(d, edge + lanes)), d, edge + lanes);
     std::copy(edge, edge + columns, row);
   }
 }

@@ -40,9 +40,8 @@ template <class D, class V>
 HWY_INLINE V SafeExp(D d, V x) {
   using T = hn::TFromD<D>;
   const V limit = hn::Set(d, MaxExpArgument(T()));
-  const V y = hn::Exp(d, hn::Min(limit, x));
-  const V inf_or_y = hn::IfThenElse(hn::Gt(x, limit), hn::Inf(d), y);
-  return hn::IfThenElse(hn::IsNaN(x), x, inf_or_y);
+  // Beyond the limit infinity; NaN stays, and no other sum with infinity is one.
+  return hn::IfThenElse(hn::Le(x, limit), hn::Exp(d, x), hn::Add(x, hn::Inf(d)));
 }
 
 template <class D, class V>
