@@ -76,9 +76,13 @@ Grads NoGrad(RuleContext& c) { return Grads(c.num_inputs()); }
 
 Grads ConjGrad(RuleContext& c) { return {ops::Conj(c.scope(), c.grad(0))}; }
 
-Grads RealGrad(RuleContext& c) { return {ops::Complex(c.scope(), c.grad(0), 0.0)}; }
+Grads RealGrad(RuleContext& c) {
+  return {ops::Complex(c.scope(), c.grad(0), 0.0, {.Tout = BaseDType(c.input(0).dtype())})};
+}
 
-Grads ImagGrad(RuleContext& c) { return {ops::Complex(c.scope(), 0.0, c.grad(0))}; }
+Grads ImagGrad(RuleContext& c) {
+  return {ops::Complex(c.scope(), 0.0, c.grad(0), {.Tout = BaseDType(c.input(0).dtype())})};
+}
 
 Grads CastGrad(RuleContext& c) {
   DType from = BaseDType(c.input(0).dtype());
@@ -162,9 +166,9 @@ Grads MaximumGrad(RuleContext& c) { return SelectWinner(c, c.input(0) >= c.input
 
 Grads MinimumGrad(RuleContext& c) { return SelectWinner(c, c.input(0) <= c.input(1)); }
 
+// |x - y|^2 where complex, so nothing is conjugated.
 Grads SquaredDifferenceGrad(RuleContext& c) {
-  const Scope& scope = c.scope();
-  Output dx = c.grad(0) * 2 * Conjugate(scope, c.input(0) - c.input(1));
+  Output dx = c.grad(0) * 2 * (c.input(0) - c.input(1));
   return {dx, c.needs_input_grad(1) ? -dx : Output()};
 }
 

@@ -21,25 +21,27 @@ Grads SigmoidGradGrad(RuleContext& c) {
   return {g_dy - 2 * g_dy * y, ops::SigmoidGrad(scope, y, g)};
 }
 
-// dy / (2 y)
+// The next three ops, unlike those above, conjugate y themselves. What is holomorphic in conj(y) with the derivative d
+// has the gradient conj(g) * d for y.
+
+// dy / (2 conj(y))
 Grads SqrtGradGrad(RuleContext& c) {
-  const Scope& scope = c.scope();
-  Output g_over_y = c.grad(0) / Conjugate(scope, c.input(0));
-  return {-g_over_y * Conjugate(scope, c.output(0)), 0.5 * g_over_y};
+  Output g_over_y = c.grad(0) / c.input(0);
+  return {-Conjugate(c.scope(), g_over_y) * c.output(0), 0.5 * g_over_y};
 }
 
-// -dy y^3 / 2
+// -dy conj(y)^3 / 2
 Grads RsqrtGradGrad(RuleContext& c) {
   const Scope& scope = c.scope();
-  Output y = Conjugate(scope, c.input(0)), dy = Conjugate(scope, c.input(1)), g = c.grad(0);
-  return {-1.5 * g * dy * ops::Square(scope, y), ops::RsqrtGrad(scope, y, g)};
+  Output conj_y = Conjugate(scope, c.input(0)), dy = c.input(1), g = c.grad(0);
+  return {-1.5 * Conjugate(scope, g) * dy * ops::Square(scope, conj_y), ops::RsqrtGrad(scope, conj_y, g)};
 }
 
-// -dy y^2
+// -dy conj(y)^2
 Grads ReciprocalGradGrad(RuleContext& c) {
   const Scope& scope = c.scope();
-  Output y = Conjugate(scope, c.input(0)), dy = Conjugate(scope, c.input(1)), g = c.grad(0);
-  return {-2 * g * dy * y, ops::ReciprocalGrad(scope, y, g)};
+  Output conj_y = Conjugate(scope, c.input(0)), dy = c.input(1), g = c.grad(0);
+  return {-2 * Conjugate(scope, g) * dy * conj_y, ops::ReciprocalGrad(scope, conj_y, g)};
 }
 
 // Piecewise linear: the second argument only chooses the piece.

@@ -1,0 +1,107 @@
+// Rules where one is easily wrong and the op cases do not look: complex numbers, shapes that only the run knows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <complex>
+
+#include "nabla/gradients/gradients.h"
+#include "nabla/gradients/rule.h"
+#include "nabla/ops/ops.h"
+#include "nabla/runtime/kernels/kernels.h"
+#include "nabla/runtime/session.h"
+
+namespace nabla {
+namespace {
+
+using Complex = std::complex<double>;
+
+class RulesTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    RegisterAllOps();
+    RegisterAllKernels();
+    RegisterAllGradients();
+  }
+
+  Output Gradient(Output y, Output x, Output dy = Output()) {
+    GradientOptions options;
+    if (dy) options.grad_ys = {dy};
+    absl::StatusOr<Grads> grads = Gradients(scope_, {y}, {x}, options);
+    EXPECT_TRUE(grads.ok()) << grads.status();
+    return grads.ok() ? ToDense(scope_, (*grads)[0]) : Output();
+  }
+
+  Tensor Value(Output output, const Feeds& feeds = {}) {
+    EXPECT_TRUE(scope_.ok()) << scope_.status();
+    Session session(&graph_);
+    std::vector<Tensor> fetched(1);
+    absl::Status status = session.Run(feeds, {output}, &fetched);
+    EXPECT_TRUE(status.ok()) << status;
+    return fetched[0];
+  }
+
+  Graph graph_;
+  Scope scope_{&graph_};
+};
+
+struct Holomorphic {
+  const char* name;
+  Output (*build)(const Scope&, Output);
+  Complex (*second_derivative)(Complex);
+};
+
+// With an incoming 1 the gradient of a holomorphic f is conj(f'(x)); that of this with an incoming w, conj(w f''(x)).
+TEST_F(RulesTest, SecondGradientsOfHolomorphicFunctions) {
+  const Holomorphic functions[] = {
+      {"Exp", [](const Scope& s, Output x) -> Output { return ops::Exp(s, x); }, [](Complex x) { return std::exp(x); }},
+      {"Reciprocal", [](const Scope& s, Output x) -> Output { return ops::Reciprocal(s, x); },
+       [](Complex x) { return 2.0 / (x * x * x); }},
+      {"Rsqrt", [](const Scope& s, Output x) -> Output { return ops::Rsqrt(s, x); },
+       [](Complex x) { return 0.75 / (x * x * std::sqrt(x)); }},
+      {"Sigmoid", [](const Scope& s, Output x) -> Output { return ops::Sigmoid(s, x); },
+       [](Complex x) {
+         const Complex y = 1.0 / (1.0 + std::exp(-x));
+         return y * (1.0 - y) * (1.0 - 2.0 * y);
+       }},
+      {"Sqrt", [](const Scope& s, Output x) -> Output { return ops::Sqrt(s, x); },
+       [](Complex x) { return -0.25 / (x * std::sqrt(x)); }},
+      {"Tanh", [](const Scope& s, Output x) -> Output { return ops::Tanh(s, x); },
+       [](Complex x) { return -2.0 * std::tanh(x) * (1.0 - std::tanh(x) * std::tanh(x)); }},
+  };
+  const Complex at(0.8, -0.6), weight(0.3, 1.7);
+  Output x = ops::Const(scope_, Tensor::Scalar(at));
+  Output one = ops::Const(scope_, Tensor::Scalar(Complex(1)));
+  Output w = ops::Const(scope_, Tensor::Scalar(weight));
+  for (const Holomorphic& f : functions) {
+    SCOPED_TRACE(f.name);
+    Output second = Gradient(Gradient(f.build(scope_, x), x, one), x, w);
+    ASSERT_TRUE(second);
+    const Complex got = Value(second).scalar<Complex>(), expected = std::conj(weight * f.second_derivative(at));
+    EXPECT_NEAR(got.real(), expected.real(), 1e-12);
+    EXPECT_NEAR(got.imag(), expected.imag(), 1e-12);
+  }
+}
+
+// y = Re(x)^2 + 3 Im(x)
+TEST_F(RulesTest, PartsOfComplexDoubles) {
+  Output x = ops::Const(scope_, Tensor::Scalar(Complex(2, 5)));
+  Output real = ops::Real(scope_, x, {.Tout = DType::kDouble}), imag = ops::Imag(scope_, x, {.Tout = DType::kDouble});
+  Output dx = Gradient(real * real + 3 * imag, x);
+  ASSERT_TRUE(dx);
+  EXPECT_EQ(Value(dx).scalar<Complex>(), Complex(4, 3));
+}
+
+// The square of complex differences is that of their absolute values.
+TEST_F(RulesTest, SquaredDifferenceOfComplexNumbers) {
+  Output x = ops::Const(scope_, Tensor::Scalar(Complex(2, 5))), y = ops::Const(scope_, Tensor::Scalar(Complex(1, 3)));
+  Output z = ops::SquaredDifference(scope_, x, y);
+  EXPECT_EQ(Value(z).scalar<Complex>(), Complex(5));
+  Output one = ops::Const(scope_, Tensor::Scalar(Complex(1)));
+  Output dx = Gradient(z, x, one), dy = Gradient(z, y, one);
+  ASSERT_TRUE(dx && dy);
+  EXPECT_EQ(Value(dx).scalar<Complex>(), Complex(2, 4));
+  EXPECT_EQ(Value(dy).scalar<Complex>(), Complex(-2, -4));
+}
+
+}  // namespace
+}  // namespace nabla
