@@ -253,8 +253,8 @@ class StatefulKernel : public Kernel {
       : name_(init.node().name()), seed_(init.attr<int64_t>("seed")), seed2_(init.attr<int64_t>("seed2")) {}
 
  protected:
-  Philox Reserve(KernelContext& ctx, uint64_t blocks) const {
-    std::shared_ptr<Resource> resource = ctx.resources().LookupOrCreate("_random", name_, [&] {
+  absl::StatusOr<Philox> Reserve(KernelContext& ctx, uint64_t blocks) const {
+    std::shared_ptr<Resource> resource = ctx.resources().LookupOrCreate(kContainer, name_, [&] {
       uint64_t seed = static_cast<uint64_t>(seed_), seed2 = static_cast<uint64_t>(seed2_);
       if (seed == 0 && seed2 == 0) {  // no seed: other numbers in every session
         std::random_device device;
@@ -263,14 +263,22 @@ class StatefulKernel : public Kernel {
       }
       return std::make_shared<GeneratorResource>(Philox::FromSeeds(seed, seed2));
     });
-    return static_cast<GeneratorResource*>(resource.get())->Reserve(blocks);
+    // A graph can name a variable so.
+    auto* generator = dynamic_cast<GeneratorResource*>(resource.get());
+    if (generator == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("resource '", name_, "' in container '", kContainer, "' is a ",
+                                                     resource->TypeName(), ", expected a random generator"));
+    }
+    return generator->Reserve(blocks);
   }
   // 256 blocks for each element, however many are used.
-  Philox ReserveFor(KernelContext& ctx, const Tensor& output) const {
+  absl::StatusOr<Philox> ReserveFor(KernelContext& ctx, const Tensor& output) const {
     return Reserve(ctx, static_cast<uint64_t>(output.num_elements()) * 256);
   }
 
  private:
+  static constexpr absl::string_view kContainer = "_random";
+
   const std::string name_;
   const int64_t seed_, seed2_;
 };
@@ -281,7 +289,8 @@ class RandomKernel : public StatefulKernel {
   using StatefulKernel::StatefulKernel;
   absl::Status Compute(KernelContext& ctx) const override {
     NABLA_ASSIGN_OR_RETURN(Tensor * output, AllocateOfShapeInput(ctx));
-    return FillFloating(ctx, kKind, ReserveFor(ctx, *output), output);
+    NABLA_ASSIGN_OR_RETURN(Philox generator, ReserveFor(ctx, *output));
+    return FillFloating(ctx, kKind, generator, output);
   }
 };
 
@@ -290,7 +299,8 @@ class RandomUniformIntKernel : public StatefulKernel {
   using StatefulKernel::StatefulKernel;
   absl::Status Compute(KernelContext& ctx) const override {
     NABLA_ASSIGN_OR_RETURN(Tensor * output, AllocateOfShapeInput(ctx));
-    return FillInteger(ctx, ctx.input(1), ctx.input(2), ReserveFor(ctx, *output), output);
+    NABLA_ASSIGN_OR_RETURN(Philox generator, ReserveFor(ctx, *output));
+    return FillInteger(ctx, ctx.input(1), ctx.input(2), generator, output);
   }
 };
 
@@ -345,6 +355,9 @@ absl::Status ShuffleRows(KernelContext& ctx, const Tensor& value, PhiloxWords ne
     return absl::OkStatus();
   }
   const int64_t rows = value.dim(0), row_size = value.num_elements() / rows;
+  if (rows > UINT32_MAX) {
+    return absl::UnimplementedError(absl::StrCat("cannot shuffle ", rows, " rows, at most ", UINT32_MAX));
+  }
   std::vector<int64_t> order(rows);
   std::iota(order.begin(), order.end(), 0);
   // R. Durstenfeld's shuffle, from the front.
@@ -367,7 +380,8 @@ class RandomShuffleKernel : public StatefulKernel {
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& value = ctx.input(0);
     const int64_t words = value.rank() == 0 || value.num_elements() == 0 ? 0 : value.dim(0) - 1;
-    return ShuffleRows(ctx, value, PhiloxWords(Reserve(ctx, static_cast<uint64_t>(words + 3) / 4)));
+    NABLA_ASSIGN_OR_RETURN(Philox generator, Reserve(ctx, static_cast<uint64_t>(words + 3) / 4));
+    return ShuffleRows(ctx, value, PhiloxWords(generator));
   }
 };
 
