@@ -1,7 +1,10 @@
 // Gathers, scatters and segment sums of tensors.
 #include "nabla/runtime/kernels/gather_scatter.h"
 
+#include <limits>
+
 #include "absl/strings/str_cat.h"
+#include "nabla/runtime/dtype_switch.h"
 #include "nabla/runtime/kernels/arguments.h"
 #include "nabla/runtime/kernels/copy.h"
 #include "nabla/runtime/kernels/indices.h"
@@ -83,6 +86,41 @@ absl::Status UnsortedSegmentSumCompute(KernelContext& ctx) {
   return AddSegments(ctx, segments, data, output);
 }
 
+absl::Status SegmentSumCompute(KernelContext& ctx) {
+  const Tensor& data = ctx.input(0);
+  NABLA_ASSIGN_OR_RETURN(const Tensor segments, WideIndices(ctx.input(1)));
+  if (segments.rank() != 1 || data.rank() < 1 || segments.dim(0) != data.dim(0)) {
+    return absl::InvalidArgumentError(absl::StrCat("segment_ids must be a vector with an element for each row of data ",
+                                                   data.shape().ToString(), ", but has shape ",
+                                                   segments.shape().ToString()));
+  }
+  int64_t count = 0;
+  NABLA_RETURN_IF_ERROR(SwitchIndex(segments.dtype(), [&](auto zero) -> absl::Status {
+    using Index = decltype(zero);
+    const absl::Span<const Index> ids = segments.flat<Index>();
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] < (i == 0 ? 0 : ids[i - 1])) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("segment_ids[", i, "] is ", ids[i], ", must not be negative or below the one before it"));
+      }
+    }
+    if (!ids.empty()) {
+      if (ids.back() == std::numeric_limits<int64_t>::max()) {
+        return absl::InvalidArgumentError("the last segment id is too large");
+      }
+      count = int64_t{ids.back()} + 1;
+    }
+    return absl::OkStatus();
+  }));
+  Shape shape = data.shape();
+  shape.set_dim(0, count);
+  NABLA_ASSIGN_OR_RETURN(shape, Shape::FromDims(shape.dims()));
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
+  NABLA_RETURN_IF_ERROR(ZeroElements(ctx, output->dtype(), output->num_elements(), output->raw_data()));
+  if (data.num_elements() == 0) return absl::OkStatus();
+  return AddSegments(ctx, segments, data, output);
+}
+
 }  // namespace
 
 void RegisterGatherScatterKernels(KernelRegistry& registry) {
@@ -94,6 +132,7 @@ void RegisterGatherScatterKernels(KernelRegistry& registry) {
   registry.Add("TensorScatterAdd", TensorScatterCompute<ScatterMode::kAdd>);
   registry.Add("TensorScatterSub", TensorScatterCompute<ScatterMode::kSub>);
   registry.Add("UnsortedSegmentSum", UnsortedSegmentSumCompute);
+  registry.Add("SegmentSum", SegmentSumCompute);
   RegisterIndexKernels(registry);
 }
 
