@@ -3,7 +3,6 @@
 // from.
 #include <numeric>
 
-#include "absl/strings/str_cat.h"
 #include "nabla/gradients/registration.h"
 #include "nabla/gradients/rule_util.h"
 #include "nabla/graph/constant_value.h"
@@ -33,35 +32,60 @@ IndexedSlices GatheredRows(const Scope& scope, Output params, Output indices, Ou
   return slices;
 }
 
-// Along another axis, or with batch dimensions: dy is brought to [everything
-// before the axis, indices, rest] and added up by one segment sum whose segment
-// ids count through the dimensions before the axis.
-Output GatheredAlongAxis(const Scope& scope, Output params, Output indices, Output dy, int axis, int batch_dims) {
-  int rank = params.shape().rank();
-  Output params_shape = ShapeOf(scope, params);
-  Output outer_shape = SliceRows(params_shape, 0, axis);
-  Output inner_shape =
-      axis + 1 == rank ? ops::Const(scope, Tensor(DType::kInt32, {0})) : SliceRows(params_shape, axis + 1, rank);
-  Output depth = Index(params_shape, axis);
-  Output outer = ops::Prod(scope, outer_shape, {0});
-  // How many outer positions, and how many indices each of them has.
-  Output batch = ops::Prod(scope, SliceRows(params_shape, 0, batch_dims), {0});
-  Output flat_indices = ops::Cast(scope, ops::Reshape(scope, indices, ops::Pack(scope, {batch, 1, -1})), DType::kInt64);
-  Output repeats = ops::FloorDiv(scope, outer, ops::Maximum(scope, batch, 1));
+// The dimensions of params around the one that is gathered along.
+struct GatheredAxis {
+  Output outer, inner;  // before it and behind it: vectors
+  Output depth;         // its own
+  Output batch;         // the first batch_dims of outer
+};
+
+GatheredAxis StaticAxis(const Scope& scope, Output params, int axis, int batch_dims) {
+  Output shape = ShapeOf(scope, params);
+  const int rank = params.shape().rank();
+  return {SliceRows(shape, 0, axis),
+          axis + 1 == rank ? ops::Const(scope, Tensor(DType::kInt32, {0})) : SliceRows(shape, axis + 1, rank),
+          Index(shape, axis), SliceRows(shape, 0, batch_dims)};
+}
+
+// Where the axis, or a rank that it counts from, is known at run time only.
+GatheredAxis DynamicAxis(const Scope& scope, Output params, Output indices, Output axis, int64_t batch_dims) {
+  Output shape = ops::Shape(scope, params);
+  const auto slice = [&](Output begin, Output end) {
+    return ops::StridedSlice(scope, shape, ops::Reshape(scope, begin, {1}), ops::Reshape(scope, end, {1}),
+                             Tensor::Vector<int32_t>({1}));
+  };
+  Output zero = ops::Const(scope, 0, DType::kInt32), rank = ops::Rank(scope, params);
+  Output at = ops::Reshape(scope, ops::Cast(scope, axis, DType::kInt32), std::vector<int64_t>{});
+  at = ops::FloorMod(scope, at, rank);
+  Output batch_end = ops::Const(scope, static_cast<int32_t>(batch_dims), DType::kInt32);
+  if (batch_dims < 0) batch_end = ops::Rank(scope, indices) + batch_end;
+  return {slice(zero, at), slice(at + 1, rank), ops::GatherV2(scope, shape, at, 0), slice(zero, batch_end)};
+}
+
+// Along another axis than the first, or with batch dimensions: dy is brought to [everything before the axis, indices,
+// rest] and added up by one segment sum whose segment ids count through the dimensions before the axis.
+Output GatheredAlongAxis(const Scope& scope, Output params, Output indices, Output dy, const GatheredAxis& axis) {
+  Output outer = ops::Prod(scope, axis.outer, {0});
+  // How many outer positions, and how many indices each of them has. Nothing is left for Reshape to work out: it could
+  // not where one of them is 0.
+  Output batch = ops::Prod(scope, axis.batch, {0});
+  Output batch_or_one = ops::Maximum(scope, batch, 1);
+  Output each = ops::FloorDiv(scope, ops::Size(scope, indices), batch_or_one);
+  Output flat_indices =
+      ops::Cast(scope, ops::Reshape(scope, indices, ops::Pack(scope, {batch, 1, each})), DType::kInt64);
+  Output repeats = ops::FloorDiv(scope, outer, batch_or_one);
   Output tiled = ops::Tile(scope, flat_indices, ops::Pack(scope, {1, repeats, 1}));
-  Output by_outer = ops::Reshape(scope, tiled, ops::Pack(scope, {outer, -1}));
-  Output depth64 = ops::Cast(scope, depth, DType::kInt64);
+  Output by_outer = ops::Reshape(scope, tiled, ops::Pack(scope, {outer, each}));
+  Output depth64 = ops::Cast(scope, axis.depth, DType::kInt64);
   Output outer64 = ops::Cast(scope, outer, DType::kInt64);
-  Output offsets =
-      ops::ExpandDims(
-          scope, ops::Range(scope, ops::Const(scope, 0, DType::kInt64), outer64, ops::Const(scope, 1, DType::kInt64)),
-          -1) *
-      depth64;
+  Output positions =
+      ops::Range(scope, ops::Const(scope, 0, DType::kInt64), outer64, ops::Const(scope, 1, DType::kInt64));
+  Output offsets = ops::ExpandDims(scope, positions, -1) * depth64;
   Output segment_ids = ops::Reshape(scope, by_outer + offsets, {-1});
   Output rows = ops::ExpandDims(scope, ops::Size(scope, segment_ids), 0);
-  Output values = ops::Reshape(scope, dy, ops::ConcatV2(scope, {rows, inner_shape}, 0));
+  Output values = ops::Reshape(scope, dy, ops::ConcatV2(scope, {rows, axis.inner}, 0));
   Output sums = ops::UnsortedSegmentSum(scope, values, segment_ids, outer64 * depth64);
-  return ReshapeLike(scope, sums, params);
+  return ops::Reshape(scope, sums, ShapeOperand(scope, params));
 }
 
 Grads GatherGrad(RuleContext& c) { return {GatheredRows(c.scope(), c.input(0), c.input(1), c.grad(0)), Gradient()}; }
@@ -69,22 +93,22 @@ Grads GatherGrad(RuleContext& c) { return {GatheredRows(c.scope(), c.input(0), c
 Grads GatherV2Grad(RuleContext& c) {
   const Scope& scope = c.scope();
   Output params = c.input(0), indices = c.input(1);
-  absl::optional<Tensor> axis_value = ConstantValue(c.input(2));
-  if (!axis_value) return c.Fail(absl::UnimplementedError("the axis must be a constant to differentiate by params"));
-  int64_t axis = axis_value->dtype() == DType::kInt64 ? axis_value->scalar<int64_t>() : axis_value->scalar<int32_t>();
   int64_t batch_dims = c.attr<int64_t>("batch_dims");
+  int rank = params.shape().rank();
+  absl::optional<Tensor> axis_value = ConstantValue(c.input(2));
+  absl::optional<int64_t> axis;
+  if (axis_value) {
+    axis = axis_value->dtype() == DType::kInt64 ? axis_value->scalar<int64_t>() : axis_value->scalar<int32_t>();
+    if (*axis < 0 && rank != kUnknownRank) *axis += rank;
+  }
+  if (batch_dims < 0 && indices.shape().has_rank()) batch_dims += indices.shape().rank();
   if (axis == 0 && batch_dims == 0) {
     return {GatheredRows(scope, params, indices, c.grad(0)), Gradient(), Gradient()};
   }
-  if (!params.shape().has_rank() || (batch_dims < 0 && !indices.shape().has_rank())) {
-    return c.Fail(absl::UnimplementedError(absl::StrCat("params (and for a negative batch_dims, indices) must be of ",
-                                                        "known rank for axis ", axis, " and batch_dims ", batch_dims)));
-  }
-  if (axis < 0) axis += params.shape().rank();
-  if (batch_dims < 0) batch_dims += indices.shape().rank();
-  if (axis == 0) return {GatheredRows(scope, params, indices, c.grad(0)), Gradient(), Gradient()};
-  return {GatheredAlongAxis(scope, params, indices, c.grad(0), static_cast<int>(axis), static_cast<int>(batch_dims)),
-          Gradient(), Gradient()};
+  GatheredAxis at = axis && rank != kUnknownRank && batch_dims >= 0
+                        ? StaticAxis(scope, params, static_cast<int>(*axis), static_cast<int>(batch_dims))
+                        : DynamicAxis(scope, params, indices, c.input(2), batch_dims);
+  return {GatheredAlongAxis(scope, params, indices, c.grad(0), at), Gradient(), Gradient()};
 }
 
 Grads GatherNdGrad(RuleContext& c) {
