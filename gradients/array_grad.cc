@@ -39,7 +39,7 @@ Grads TransposeGrad(RuleContext& c) {
 
 Grads ConjugateTransposeGrad(RuleContext& c) {
   Output inverse = ops::InvertPermutation(c.scope(), c.input(1));
-  return {ops::Conj(c.scope(), ops::Transpose(c.scope(), c.grad(0), inverse)), Gradient()};
+  return {Conjugate(c.scope(), ops::Transpose(c.scope(), c.grad(0), inverse)), Gradient()};
 }
 
 // Repeats become axes of their own, which are summed away.
@@ -132,9 +132,14 @@ Grads PackGrad(RuleContext& c) {
 
 Grads UnpackGrad(RuleContext& c) { return {ops::Pack(c.scope(), AllGrads(c), {.axis = c.attr<int64_t>("axis")})}; }
 
-Grads SplitGrad(RuleContext& c) { return {Gradient(), ops::ConcatV2(c.scope(), AllGrads(c), c.input(0))}; }
+// A single part is not concatenated with anything.
+Output JoinGrads(RuleContext& c, Output axis) {
+  return c.num_outputs() == 1 ? c.grad(0) : ops::ConcatV2(c.scope(), AllGrads(c), axis);
+}
 
-Grads SplitVGrad(RuleContext& c) { return {ops::ConcatV2(c.scope(), AllGrads(c), c.input(2)), Gradient(), Gradient()}; }
+Grads SplitGrad(RuleContext& c) { return {Gradient(), JoinGrads(c, c.input(0))}; }
+
+Grads SplitVGrad(RuleContext& c) { return {JoinGrads(c, c.input(2)), Gradient(), Gradient()}; }
 
 // ---- slices and padding ----
 
@@ -189,6 +194,8 @@ Grads PadV2Grad(RuleContext& c) {
   return grads;
 }
 
+Grads ReverseGrad(RuleContext& c) { return {ops::Reverse(c.scope(), c.grad(0), c.input(1)), Gradient()}; }
+
 Grads ReverseV2Grad(RuleContext& c) { return {ops::ReverseV2(c.scope(), c.grad(0), c.input(1)), Gradient()}; }
 
 }  // namespace
@@ -212,6 +219,7 @@ void RegisterArrayGradients(GradientRegistry& registry) {
   registry.Add("PreventGradient", PreventGradientGrad);
   registry.Add("Print", PassThrough);
   registry.Add("Reshape", ReshapeGrad);
+  registry.Add("Reverse", ReverseGrad);
   registry.Add("ReverseV2", ReverseV2Grad);
   registry.Add("Slice", SliceGrad);
   registry.Add("Snapshot", PassThrough);
