@@ -25,14 +25,15 @@ Grads BiasAddGradGrad(RuleContext& c) {
   const Scope& scope = c.scope();
   Output x = c.input(0), dy = c.grad(0);
   if (c.attr<std::string>("data_format") == "NCHW") {
-    if (!x.shape().has_rank()) {
-      return c.Fail(
-          absl::UnimplementedError("data_format NCHW needs an input of known "
-                                   "rank to be differentiated"));
+    if (x.shape().has_rank()) {
+      std::vector<int64_t> aligned(x.shape().rank(), 1);
+      if (aligned.size() > 1) aligned[1] = -1;
+      dy = ops::Reshape(scope, dy, aligned);
+    } else {
+      Output ones =
+          ops::Fill(scope, ops::ExpandDims(scope, ops::Rank(scope, x) - 2, 0), ops::Const(scope, 1, DType::kInt32));
+      dy = ops::Reshape(scope, dy, ops::ConcatV2(scope, {Input({1, -1}), ones}, 0));
     }
-    std::vector<int64_t> aligned(x.shape().rank(), 1);
-    if (aligned.size() > 1) aligned[1] = -1;
-    dy = ops::Reshape(scope, dy, aligned);
   }
   return {BroadcastLike(scope, dy, x)};
 }
