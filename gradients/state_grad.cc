@@ -55,6 +55,7 @@ void RegisterStateGradients(GradientRegistry& registry) {
                               "ResourceScatterSub", "ResourceScatterUpdate", "ResourceApplyGradientDescent",
                               "ResourceApplyMomentum", "ResourceApplyKerasMomentum", "ResourceApplyAdam",
                               "ResourceSparseApplyMomentum", "ResourceSparseApplyKerasMomentum"});
+  registry.NotDifferentiable({"ResourceApplyAdagrad", "ResourceSparseApplyAdagrad", "ControlTrigger", "Abort"});
   registry.NotDifferentiable({"RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal",
                               "RandomShuffle", "StatelessRandomUniform", "StatelessRandomNormal",
                               "StatelessTruncatedNormal", "StatelessRandomUniformInt", "StatelessRandomUniformV2",
