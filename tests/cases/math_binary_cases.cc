@@ -64,7 +64,13 @@ void AddArithmetic(std::vector<OpCase>* rows) {
   // Distinct so far that no difference crosses a tie: x of odd sixteenths, y of even ones.
   const CaseInput x = Distinct({2, 3}), y = Values({2, 3}, {-0.25, 0.5, -0.125, 0.25, 0.75, 0});
   for (const auto& [op, function] : {std::make_pair("Maximum", Larger), std::make_pair("Minimum", Smaller)}) {
-    rows->push_back({op, {.inputs = {x, y}, .reference = Zip(function), .integers = true}});
+    rows->push_back({op, {.inputs = {x, y}, .reference = Zip(function)}});
+    rows->push_back({op,
+                     {.name = "integers",
+                      .inputs = {In({2, 3}), In({3})},
+                      .reference = Zip(function),
+                      .integers = true,
+                      .gradient = false}});
     rows->push_back({op, {.name = "row", .inputs = {x, Values({3}, {-0.25, 0.5, 0})}, .reference = Zip(function)}});
     rows->push_back({op, {.name = "scalar", .inputs = {x, Values(Shape::Scalar(), {0})}, .reference = Zip(function)}});
     rows->push_back(
@@ -107,13 +113,15 @@ void AddArithmetic(std::vector<OpCase>* rows) {
 void AddComplex(std::vector<OpCase>* rows) {
   for (const char* op : {"Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "Pow", "SquaredDifference", "DivNoNan",
                          "MulNoNan", "Xlogy", "Xdivy"}) {
-    const bool agrees = std::string(op) != "SquaredDifference" && std::string(op) != "Pow";
+    // Of these TensorFlow takes no conjugate where the chain rule has one, and so do we: differences say otherwise.
+    const std::string name = op;
+    const bool unlike = name == "SquaredDifference" || name == "MulNoNan" || name == "Xlogy" || name == "Xdivy";
     rows->push_back({op,
                      {.name = "complex",
                       .inputs = {In({2, 2}, 0.25, 1.5), In({2}, 0.25, 1.5)},
                       .dtype = DType::kComplex128,
                       .narrow_tolerance = 8,
-                      .second_order = agrees}});
+                      .at_kink = unlike}});
   }
   rows->push_back(
       {"Complex", {.attrs = {{"Tout", DType::kComplex128}}, .inputs = {In({2, 3}), In({3})}, .narrow = false}});

@@ -67,12 +67,14 @@ void AddActivations(std::vector<OpCase>* rows) {
                             : op == std::string("Elu") || op == std::string("Selu")
                                 ? Values({2, 3}, {-0.75, -0.5, -0.25, 0.5, 1.5, 2})
                                 : In({2, 3});
-    rows->push_back({grad, {.attrs = attrs, .inputs = {In({2, 3}), known}}});
+    const bool golden = fn != Softsign;  // TensorFlow has no gradient for SoftsignGrad
+    rows->push_back({grad, {.attrs = attrs, .inputs = {In({2, 3}), known}, .golden_gradient = golden}});
     rows->push_back({grad,
                      {.name = "at_zero",
                       .attrs = attrs,
                       .inputs = {Values({4}, {1, 2, 3, 4}), Values({4}, {0, 6, -0.5, 1})},
-                      .at_kink = true}});
+                      .at_kink = true,
+                      .golden_gradient = golden}});
     rows->push_back(
         {grad, {.name = "big", .attrs = attrs, .inputs = {In({301, 203}), In({301, 203}, -0.75, 0.75)}, .big = true}});
   }
@@ -117,12 +119,20 @@ void AddSoftmax(std::vector<OpCase>* rows) {
   rows->push_back(
       {"LogSoftmax", {.name = "big", .inputs = {In({301, 203})}, .reference = Rows(LogSoftmax), .big = true}});
 
+  // The labels add up to 1, as the op takes for granted. TensorFlow's gradient leaves out what comes to the labels
+  // through the second output.
+  const CaseInput two_labels = Values({2, 3}, {0.25, 0.5, 0.25, 0.125, 0.125, 0.75});
   const char* const dense = "SoftmaxCrossEntropyWithLogits";
-  rows->push_back({dense, {.inputs = {In({2, 3}), In({2, 3}, 0.125, 1)}}});
+  rows->push_back({dense, {.inputs = {In({2, 3}), two_labels}, .golden_gradient = false}});
+  rows->push_back({dense,
+                   {.name = "shared_labels",
+                    .inputs = {In({3, 4}), Values({1, 4}, {0.25, 0.5, 0.125, 0.125})},
+                    .golden_gradient = false}});
   rows->push_back(
-      {dense, {.name = "shared_labels", .inputs = {In({3, 4}), In({1, 4}, 0.125, 1)}, .golden_gradient = false}});
-  rows->push_back(
-      {dense, {.name = "shared_features", .inputs = {In({1, 4}), In({3, 4}, 0.125, 1)}, .golden_gradient = false}});
+      {dense,
+       {.name = "shared_features",
+        .inputs = {In({1, 4}), Values({3, 4}, {0.25, 0.5, 0.125, 0.125, 0.5, 0.25, 0.125, 0.125, 1, 0, 0, 0})},
+        .golden_gradient = false}});
   rows->push_back({dense, {.name = "big", .inputs = {In({301, 203}), In({301, 203}, 0.125, 1)}, .big = true}});
   const char* const sparse = "SparseSoftmaxCrossEntropyWithLogits";
   rows->push_back({sparse, {.inputs = {In({2, 3}), Fed(Ints({2, 0}))}}});

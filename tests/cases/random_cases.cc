@@ -63,6 +63,7 @@ std::vector<OpCase> RandomCases() {
   for (DType dtype : {DType::kUInt32, DType::kUInt64}) {
     Add("StatelessRandomUniformIntV2", std::string(DTypeName(dtype)), {},
         {cube, key, counter, alg, Fed(Int(5, dtype)), Fed(Int(100000, dtype))}, false, &rows);
+    rows.back().spec.golden = false;  // TensorFlow has no kernel for it
   }
   Add("StatelessRandomUniform", "int32_seed", {{"dtype", DType::kFloat}}, {cube, Fed(Ints({7, -3}))}, false, &rows);
   Add("StatelessRandomUniform", "empty", {{"dtype", DType::kFloat}}, {Ints({2, 0}), seed}, false, &rows);

