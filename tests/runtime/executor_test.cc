@@ -204,23 +204,25 @@ TEST_F(ExecutorTest, ALongChainNeedsNoStack) {
   }
 }
 
-// A random graph of cheap and expensive nodes, shared tensors and control edges.
+// A random graph of cheap and expensive nodes, shared tensors and control edges, with something for every pass:
+// constants, identities, and nodes that occur twice.
 TEST_F(ExecutorTest, AnyNumberOfThreadsGivesTheSameBits) {
   std::mt19937 random(7);
   const Output small = Placeholder(scope_, "small", Shape({3}));
   const Output large = Placeholder(scope_, "large", Shape({kLarge / 8}));
-  std::vector<Output> smalls = {small}, larges = {large};
+  const Output constant = Constant(scope_, Vector({1.5f, 0.75f, -2}));
+  std::vector<Output> smalls = {small, constant, constant}, larges = {large};
   Outputs fetches;
-  const char* const ops[] = {"Add", "Mul", "Sub", "Neg"};
+  const char* const ops[] = {"Add", "Mul", "Sub", "Neg", "Identity"};
   for (int i = 0; i < 400; ++i) {
     std::vector<Output>& pool = i % 3 == 0 ? larges : smalls;
     auto any = [&] { return pool[std::min<size_t>(random() % pool.size(), random() % pool.size())]; };
-    const std::string op = ops[random() % 4];
+    const std::string op = ops[random() % 5];
     std::vector<Node*> controls;
     if (i % 5 == 0) controls.push_back(larges[random() % larges.size()].node());
-    if (!controls.empty() && controls[0]->op() == "Placeholder") controls.clear();
     const Scope scope = scope_.WithControl(controls);
-    pool.push_back(op == "Neg" ? Call(scope, op, {any()}) : Call(scope, op, {any(), any()}));
+    const Outputs inputs = op == "Neg" || op == "Identity" ? Outputs{any()} : Outputs{any(), any()};
+    for (int copies = i % 4 == 0 ? 2 : 1; copies > 0; --copies) pool.push_back(Call(scope, op, inputs));
     if (i % 7 == 0) fetches.push_back(pool.back());
   }
   Tensor small_value = Vector({0.5f, -0.25f, 0.125f});
