@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <complex>
+#include <numeric>
 
 #include "nabla/gradients/gradients.h"
 #include "nabla/gradients/rule.h"
@@ -101,6 +103,33 @@ TEST_F(RulesTest, SquaredDifferenceOfComplexNumbers) {
   ASSERT_TRUE(dx && dy);
   EXPECT_EQ(Value(dx).scalar<Complex>(), Complex(2, 4));
   EXPECT_EQ(Value(dy).scalar<Complex>(), Complex(-2, -4));
+}
+
+// y[i,j] = x[i,indices[j]]^2, the axis fed: the gradient is 2 x at what was gathered, as often as it was.
+TEST_F(RulesTest, GatherAlongAnAxisThatTheRunKnows) {
+  Output x = ops::Placeholder(scope_, DType::kDouble);
+  Output axis = ops::Placeholder(scope_, DType::kInt32, {.shape = Shape::Scalar()});
+  Output rows = ops::GatherV2(scope_, x, Tensor::Vector<int32_t>({2, 0, 2}), axis);
+  Output dx = Gradient(rows * rows, x);
+  ASSERT_TRUE(dx);
+  Tensor at(DType::kDouble, {2, 3});
+  std::iota(at.flat<double>().begin(), at.flat<double>().end(), 1.0);
+  Tensor value = Value(dx, {{x, at}, {axis, Tensor::Scalar<int32_t>(-1)}});
+  EXPECT_EQ(value.shape(), Shape({2, 3}));
+  EXPECT_THAT(value.flat<double>(), ::testing::ElementsAre(2, 0, 12, 8, 0, 24));
+}
+
+// No rows at all, or no indices: nothing to infer a dimension from.
+TEST_F(RulesTest, GatherOfNothingAlongAnInnerAxis) {
+  Output x = ops::Placeholder(scope_, DType::kDouble, {.shape = {kUnknownDim, 3}});
+  Output columns = ops::GatherV2(scope_, x, Tensor::Vector<int32_t>({2, 0}), 1);
+  Output none = ops::GatherV2(scope_, x, Tensor(DType::kInt32, {0}), 1);
+  Output dx = Gradient(columns, x), zeros = Gradient(none, x);
+  ASSERT_TRUE(dx && zeros);
+  EXPECT_EQ(Value(dx, {{x, Tensor(DType::kDouble, {0, 3})}}).shape(), Shape({0, 3}));
+  Tensor one_row = Tensor(DType::kDouble, {1, 3});
+  std::fill(one_row.flat<double>().begin(), one_row.flat<double>().end(), 1.0);
+  EXPECT_THAT(Value(zeros, {{x, one_row}}).flat<double>(), ::testing::ElementsAre(0, 0, 0));
 }
 
 }  // namespace
