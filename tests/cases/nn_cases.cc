@@ -34,11 +34,6 @@ std::vector<double> LogSoftmax(const std::vector<double>& row) {
 }
 
 void AddActivations(std::vector<OpCase>* rows) {
-  struct Activation {
-    const char* op;
-    double (*fn)(double);
-    double slope_at_zero;  // of the op's gradient with respect to its second argument
-  };
   for (const auto& [op, fn] : std::vector<std::pair<const char*, double (*)(double)>>{{"Relu", Relu},
                                                                                       {"Relu6", Relu6},
                                                                                       {"Elu", Elu},
@@ -50,7 +45,7 @@ void AddActivations(std::vector<OpCase>* rows) {
     std::vector<std::pair<const char*, Attr>> attrs;
     if (leaky) attrs.push_back({"alpha", static_cast<float>(kLeak)});
     const CaseInput x = fn == Relu6 ? Values({2, 3}, {-1, 0.5, 3, 5.5, 7, -0.25}) : In({2, 3});
-    rows->push_back({op, {.attrs = attrs, .inputs = {x}, .reference = Map(fn), .integers = false}});
+    rows->push_back({op, {.attrs = attrs, .inputs = {x}, .reference = Map(fn)}});
     rows->push_back({op, {.name = "at_zero", .attrs = attrs, .inputs = {Values({4}, {0, 6, -1, 1})}, .at_kink = true}});
     rows->push_back(
         {op, {.name = "big", .attrs = attrs, .inputs = {In({301, 203})}, .reference = Map(fn), .big = true}});
