@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <mutex>
 #include <type_traits>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "nabla/runtime/dtype_switch.h"
@@ -52,14 +51,15 @@ std::enable_if_t<std::is_integral_v<T>, absl::Status> Multiply(KernelContext& ct
   using W = Wrapping<T>;
   const GemmOperand<T> left = OperandA(p, a);
   // Rows of B in order.
-  std::vector<T> copy;
+  Tensor copy;
   const T* right = b;
   if (p.transpose_b) {
-    copy.resize(p.k * p.n);
+    NABLA_ASSIGN_OR_RETURN(copy, ctx.AllocateTemp(kDTypeOf<T>, Shape({p.k, p.n})));
+    T* to = copy.data<T>();
     for (int64_t j = 0; j < p.n; ++j) {
-      for (int64_t i = 0; i < p.k; ++i) copy[i * p.n + j] = b[j * p.k + i];
+      for (int64_t i = 0; i < p.k; ++i) to[i * p.n + j] = b[j * p.k + i];
     }
-    right = copy.data();
+    right = to;
   }
   const auto rows = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -68,8 +68,9 @@ std::enable_if_t<std::is_integral_v<T>, absl::Status> Multiply(KernelContext& ct
       for (int64_t q = 0; q < p.k; ++q) {
         const W factor = static_cast<W>(left.data[i * left.row_stride + q * left.column_stride]);
         const T* from = right + q * p.n;
-        for (int64_t j = 0; j < p.n; ++j)
+        for (int64_t j = 0; j < p.n; ++j) {
           row[j] = static_cast<T>(static_cast<W>(row[j]) + factor * static_cast<W>(from[j]));
+        }
       }
     }
   };
@@ -85,11 +86,13 @@ std::enable_if_t<std::is_integral_v<T>, absl::Status> Multiply(KernelContext& ct
 template <typename T>
 std::enable_if_t<std::is_same_v<ComputeType<T>, float> && !std::is_same_v<T, float>, absl::Status> Multiply(
     KernelContext& ctx, const Product& p, const T* a, const T* b, T* c) {
-  std::vector<float> wide_a(p.m * p.k), wide_b(p.k * p.n), wide_c(p.m * p.n);
-  NarrowToFloat(kDTypeOf<T>, a, wide_a.data(), p.m * p.k);
-  NarrowToFloat(kDTypeOf<T>, b, wide_b.data(), p.k * p.n);
-  NABLA_RETURN_IF_ERROR(Multiply(ctx, p, wide_a.data(), wide_b.data(), wide_c.data()));
-  FloatToNarrow(kDTypeOf<T>, wide_c.data(), c, p.m * p.n);
+  NABLA_ASSIGN_OR_RETURN(Tensor wide_a, ctx.AllocateTemp(DType::kFloat, Shape({p.m, p.k})));
+  NABLA_ASSIGN_OR_RETURN(Tensor wide_b, ctx.AllocateTemp(DType::kFloat, Shape({p.k, p.n})));
+  NABLA_ASSIGN_OR_RETURN(Tensor wide_c, ctx.AllocateTemp(DType::kFloat, Shape({p.m, p.n})));
+  NarrowToFloat(kDTypeOf<T>, a, wide_a.data<float>(), p.m * p.k);
+  NarrowToFloat(kDTypeOf<T>, b, wide_b.data<float>(), p.k * p.n);
+  NABLA_RETURN_IF_ERROR(Multiply<float>(ctx, p, wide_a.data<float>(), wide_b.data<float>(), wide_c.data<float>()));
+  FloatToNarrow(kDTypeOf<T>, wide_c.data<float>(), c, p.m * p.n);
   return absl::OkStatus();
 }
 
@@ -97,33 +100,33 @@ std::enable_if_t<std::is_same_v<ComputeType<T>, float> && !std::is_same_v<T, flo
 template <typename T>
 absl::Status Multiply(KernelContext& ctx, const Product& p, const std::complex<T>* a, const std::complex<T>* b,
                       std::complex<T>* c) {
-  struct Parts {
-    std::vector<T> real;
-    std::vector<T> imag;
-  };
-  const auto split = [](const std::complex<T>* x, int64_t n, bool conjugate) {
-    Parts parts;
-    parts.real.resize(n);
-    parts.imag.resize(n);
+  // The parts of a matrix as two real ones, one after the other.
+  const auto split = [&](const std::complex<T>* x, int64_t n, bool conjugate) -> absl::StatusOr<Tensor> {
+    NABLA_ASSIGN_OR_RETURN(Tensor parts, ctx.AllocateTemp(kDTypeOf<T>, Shape({2, n})));
+    T* real = parts.data<T>();
+    T* imag = real + n;
     for (int64_t i = 0; i < n; ++i) {
-      parts.real[i] = x[i].real();
-      parts.imag[i] = conjugate ? -x[i].imag() : x[i].imag();
+      real[i] = x[i].real();
+      imag[i] = conjugate ? -x[i].imag() : x[i].imag();
     }
     return parts;
   };
-  const Parts left = split(a, p.m * p.k, p.conjugate_a);
-  const Parts right = split(b, p.k * p.n, p.conjugate_b);
-  const auto gemm = [&](T alpha, const std::vector<T>& l, const std::vector<T>& r, bool accumulate,
-                        std::vector<T>& to) {
-    return Gemm(ctx, p.parallel, p.m, p.n, p.k, alpha, OperandA(p, l.data()), OperandB(p, r.data()), accumulate,
-                to.data());
+  NABLA_ASSIGN_OR_RETURN(const Tensor left, split(a, p.m * p.k, p.conjugate_a));
+  NABLA_ASSIGN_OR_RETURN(const Tensor right, split(b, p.k * p.n, p.conjugate_b));
+  NABLA_ASSIGN_OR_RETURN(Tensor product, ctx.AllocateTemp(kDTypeOf<T>, Shape({2, p.m * p.n})));
+  const T* left_real = left.data<T>();
+  const T* left_imag = left_real + p.m * p.k;
+  const T* right_real = right.data<T>();
+  const T* right_imag = right_real + p.k * p.n;
+  T* real = product.data<T>();
+  T* imag = real + p.m * p.n;
+  const auto gemm = [&](T alpha, const T* l, const T* r, bool accumulate, T* to) {
+    return Gemm(ctx, p.parallel, p.m, p.n, p.k, alpha, OperandA(p, l), OperandB(p, r), accumulate, to);
   };
-  std::vector<T> real(p.m * p.n);
-  std::vector<T> imag(p.m * p.n);
-  NABLA_RETURN_IF_ERROR(gemm(1, left.real, right.real, false, real));
-  NABLA_RETURN_IF_ERROR(gemm(-1, left.imag, right.imag, true, real));
-  NABLA_RETURN_IF_ERROR(gemm(1, left.real, right.imag, false, imag));
-  NABLA_RETURN_IF_ERROR(gemm(1, left.imag, right.real, true, imag));
+  NABLA_RETURN_IF_ERROR(gemm(1, left_real, right_real, false, real));
+  NABLA_RETURN_IF_ERROR(gemm(-1, left_imag, right_imag, true, real));
+  NABLA_RETURN_IF_ERROR(gemm(1, left_real, right_imag, false, imag));
+  NABLA_RETURN_IF_ERROR(gemm(1, left_imag, right_real, true, imag));
   for (int64_t i = 0; i < p.m * p.n; ++i) c[i] = {real[i], imag[i]};
   return absl::OkStatus();
 }

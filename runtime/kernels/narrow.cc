@@ -1,23 +1,36 @@
 #include "nabla/runtime/kernels/narrow.h"
 
+#include "nabla/runtime/kernels/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "nabla/runtime/kernels/simd_narrow-inl.h"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, which includes it for the other instruction sets.
+#include "nabla/runtime/kernels/simd_narrow-inl.h"
+
+#if HWY_ONCE
 namespace nabla {
-namespace {
 
-template <typename From, typename To>
-void Convert(const void* x_bytes, void* y_bytes, int64_t n) {
-  const From* x = static_cast<const From*>(x_bytes);
-  To* y = static_cast<To*>(y_bytes);
-  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);
-}
-
-}  // namespace
+HWY_EXPORT(HalvesToFloats);
+HWY_EXPORT(FloatsToHalves);
 
 void NarrowToFloat(DType dtype, const void* x, float* y, int64_t n) {
-  dtype == DType::kHalf ? Convert<Half, float>(x, y, n) : Convert<BFloat16, float>(x, y, n);
+  if (dtype == DType::kHalf) {
+    HWY_DYNAMIC_DISPATCH(HalvesToFloats)(static_cast<const Half*>(x), y, n);
+    return;
+  }
+  const BFloat16* from = static_cast<const BFloat16*>(x);
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(from[i]);
 }
 
 void FloatToNarrow(DType dtype, const float* x, void* y, int64_t n) {
-  dtype == DType::kHalf ? Convert<float, Half>(x, y, n) : Convert<float, BFloat16>(x, y, n);
+  if (dtype == DType::kHalf) {
+    HWY_DYNAMIC_DISPATCH(FloatsToHalves)(x, static_cast<Half*>(y), n);
+    return;
+  }
+  BFloat16* to = static_cast<BFloat16*>(y);
+  for (int64_t i = 0; i < n; ++i) to[i] = BFloat16(x[i]);
 }
 
 }  // namespace nabla
+#endif  // HWY_ONCE
