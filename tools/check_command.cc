@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "nabla/gradients/gradients.h"
 #include "nabla/gradients/report.h"
@@ -124,6 +125,23 @@ Output SumInDouble(const Scope& scope, const Outputs& ys) {
   return ops::AddN(scope, sums);
 }
 
+// All that has to run for ys.
+absl::flat_hash_set<const Node*> NeededFor(const Outputs& ys) {
+  absl::flat_hash_set<const Node*> needed;
+  std::vector<const Node*> stack;
+  auto visit = [&](const Node* node) {
+    if (node != nullptr && needed.insert(node).second) stack.push_back(node);
+  };
+  for (Output y : ys) visit(y.node());
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    for (int i = 0; i < node->num_inputs(); ++i) visit(node->input(i).node());
+    for (const Node* input : node->control_inputs()) visit(input);
+  }
+  return needed;
+}
+
 absl::Status CompareGradients(Graph* graph, const CheckFlags& flags) {
   NABLA_ASSIGN_OR_RETURN(Outputs ys, FindOutputs(*graph, flags.ys));
   NABLA_ASSIGN_OR_RETURN(Outputs xs, FindOutputs(*graph, flags.xs));
@@ -135,8 +153,9 @@ absl::Status CompareGradients(Graph* graph, const CheckFlags& flags) {
     }
   }
   std::mt19937 random(1);
+  const absl::flat_hash_set<const Node*> needed = NeededFor(ys);
   for (Node* node : graph->Nodes()) {
-    if (node->op() != "Placeholder" || node->num_outputs() != 1) continue;
+    if (node->op() != "Placeholder" || node->num_outputs() != 1 || !needed.contains(node)) continue;
     Output output = node->output(0);
     if (std::any_of(feeds.begin(), feeds.end(), [&](const auto& feed) { return feed.first == output; })) continue;
     absl::StatusOr<Tensor> value = RandomValue(output, &random);

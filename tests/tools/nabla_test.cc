@@ -181,6 +181,17 @@ TEST_F(NablaTest, CheckVerifiesAndComparesGradients) {
   EXPECT_THAT(gradients.out, HasSubstr("w:0: ok"));
 }
 
+// Random numbers cannot be made for every type; what ys do not need is not asked for.
+TEST_F(NablaTest, CheckAsksForNoValuesThatAreNotNeeded) {
+  std::string path = Path("labels.pbtxt");
+  std::ofstream(path) << "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_DOUBLE } } }"
+                         "node { name: 'y' op: 'Exp' input: 'x' attr { key: 'T' value { type: DT_DOUBLE } } }"
+                         "node { name: 'labels' op: 'Placeholder' attr { key: 'dtype' value { type: DT_INT32 } } }";
+  Result r = Nabla("check " + path + " --ys y --xs x");
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("x:0: ok"));
+}
+
 TEST_F(NablaTest, WrongUsage) {
   std::string model = WriteModel();
   Error("", 2);
