@@ -23,12 +23,12 @@ absl::Status FeedShape(ShapeContext& c) {
 }
 
 const OpSpec& FeedSpec() {
-  static const OpSpec* spec = [] {
-    auto* registry = new OpRegistry;
-    registry->Add(kFeedOp).Output("output: dtype").Attr("dtype: type").Attr("shape: shape").Stateful().Shape(FeedShape);
-    return registry->Find(kFeedOp);
+  static const OpRegistry* registry = [] {
+    auto* specs = new OpRegistry;
+    specs->Add(kFeedOp).Output("output: dtype").Attr("dtype: type").Attr("shape: shape").Stateful().Shape(FeedShape);
+    return specs;
   }();
-  return *spec;
+  return *registry->Find(kFeedOp);
 }
 
 absl::Status CheckNode(const Graph& graph, const Node* node, absl::string_view what) {

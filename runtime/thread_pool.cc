@@ -84,15 +84,17 @@ struct ThreadPool::Loop : ThreadPool::Task {
     }
   }
 
-  struct alignas(64) Block {
+  // A cache line each, by size: the loop stands on a stack, which need not be aligned to lines.
+  struct Block {
     std::atomic<int64_t> next;
     int64_t end;
+    char padding[48];
   };
   absl::FunctionRef<void(int64_t)> fn;
   const int num_blocks;
   ThreadPool* const pool;
   Seat* const owner;
-  alignas(64) std::atomic<int64_t> tickets{0};  // pushed and neither taken back nor done
+  std::atomic<int64_t> tickets{0};  // pushed and neither taken back nor done
   Block blocks[kMaxBlocks];
 };
 
@@ -140,8 +142,9 @@ int ThreadPool::NumCores() {
 ThreadPool::ThreadPool(int num_threads)
     : num_seats_(std::clamp(num_threads, 1, kMaxThreads) - 1 + kGuestSeats),
       seats_(new Seat[num_seats_]),
-      used_seats_(num_seats_ - kGuestSeats) {
+      shared_(new Shared) {
   const int num_workers = num_seats_ - kGuestSeats;
+  shared_->used_seats.store(num_workers);
   workers_.reserve(num_workers);
   for (int i = 0; i < num_workers; ++i) {
     workers_.emplace_back([this, i] { WorkerMain(i); });
@@ -149,7 +152,7 @@ ThreadPool::ThreadPool(int num_threads)
 }
 
 ThreadPool::~ThreadPool() {
-  stop_.store(true);
+  shared_->stop.store(true);
   WakeAll();
   for (std::thread& worker : workers_) worker.join();
 }
@@ -164,13 +167,13 @@ ThreadPool::Guest::Guest(ThreadPool* pool) : pool_(pool) {
   for (int i = pool->num_seats_ - kGuestSeats; i < pool->num_seats_; ++i) {
     std::atomic<bool>& taken = pool->seats_[i].taken;
     if (taken.load(std::memory_order_relaxed) || taken.exchange(true, std::memory_order_acquire)) continue;
-    int used = pool->used_seats_.load();
-    while (used <= i && !pool->used_seats_.compare_exchange_weak(used, i + 1)) {
+    int used = pool->shared_->used_seats.load();
+    while (used <= i && !pool->shared_->used_seats.compare_exchange_weak(used, i + 1)) {
     }
     previous_pool_ = current.pool;
     previous_seat_ = current.seat;
     current = {pool, i};
-    pool->guests_.fetch_add(1, std::memory_order_relaxed);
+    pool->shared_->guests.fetch_add(1, std::memory_order_relaxed);
     seated_ = took_seat_ = true;
     return;
   }
@@ -180,19 +183,19 @@ ThreadPool::Guest::~Guest() {
   if (!took_seat_) return;
   const int seat = current.seat;
   current = {previous_pool_, previous_seat_};
-  pool_->guests_.fetch_sub(1, std::memory_order_relaxed);
+  pool_->shared_->guests.fetch_sub(1, std::memory_order_relaxed);
   pool_->seats_[seat].taken.store(false, std::memory_order_release);
 }
 
 void ThreadPool::WakeOne() {
-  if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
-  epoch_.fetch_add(1);
-  epoch_.notify_one();
+  if (shared_->sleepers.load(std::memory_order_seq_cst) == 0) return;
+  shared_->epoch.fetch_add(1);
+  shared_->epoch.notify_one();
 }
 
 void ThreadPool::WakeAll() {
-  epoch_.fetch_add(1);
-  if (sleepers_.load(std::memory_order_seq_cst) != 0) epoch_.notify_all();
+  shared_->epoch.fetch_add(1);
+  if (shared_->sleepers.load(std::memory_order_seq_cst) != 0) shared_->epoch.notify_all();
 }
 
 bool ThreadPool::Push(Task* task) {
@@ -203,7 +206,7 @@ bool ThreadPool::Push(Task* task) {
 }
 
 ThreadPool::Task* ThreadPool::Steal(int thief) {
-  const int used = used_seats_.load(std::memory_order_relaxed);
+  const int used = shared_->used_seats.load(std::memory_order_relaxed);
   // Guests first: they are the ones that bring work.
   for (int i = used - 1; i >= 0; --i) {
     if (i == thief) continue;
@@ -221,14 +224,14 @@ void ThreadPool::RunUntil(absl::FunctionRef<bool()> done) {
     if (task == nullptr) task = Steal(seat);
     if (task == nullptr) {
       SpinUntil([&] { return done() || (task = Steal(seat)) != nullptr; },
-                [&] { return guests_.load(std::memory_order_relaxed) > 0; });
+                [&] { return shared_->guests.load(std::memory_order_relaxed) > 0; });
     }
     if (task == nullptr && !done()) {
       // Whoever pushes after this thread has counted itself as asleep wakes it; whoever pushed before is seen here.
-      const uint32_t epoch = epoch_.load(std::memory_order_seq_cst);
-      sleepers_.fetch_add(1, std::memory_order_seq_cst);
-      if (!done() && (task = Steal(seat)) == nullptr) epoch_.wait(epoch, std::memory_order_seq_cst);
-      sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+      const uint32_t epoch = shared_->epoch.load(std::memory_order_seq_cst);
+      shared_->sleepers.fetch_add(1, std::memory_order_seq_cst);
+      if (!done() && (task = Steal(seat)) == nullptr) shared_->epoch.wait(epoch, std::memory_order_seq_cst);
+      shared_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
       slept = true;
     }
     if (task != nullptr) {
@@ -251,7 +254,7 @@ void ThreadPool::WorkerMain(int seat) {
   name[15] = 0;  // the system's limit
   pthread_setname_np(pthread_self(), name);
   current = {this, seat};
-  RunUntil([this] { return stop_.load(std::memory_order_relaxed); });
+  RunUntil([this] { return shared_->stop.load(std::memory_order_relaxed); });
   current = {};
 }
 

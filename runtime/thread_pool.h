@@ -107,13 +107,19 @@ class ThreadPool {
   Task* Steal(int thief);
   void WakeOne();
 
+  // What idle and busy threads look at all the time, apart from what they write. (On the heap, like the seats: a pool
+  // that stands on a stack is not always aligned as its members ask.)
+  struct alignas(64) Shared {
+    alignas(64) std::atomic<int> used_seats{0};  // seats beyond were never taken
+    std::atomic<int> guests{0};                  // seats taken by threads from outside
+    std::atomic<bool> stop{false};
+    alignas(64) std::atomic<int> sleepers{0};
+    std::atomic<uint32_t> epoch{0};  // sleepers wait for it to change
+  };
+
   const int num_seats_;
-  std::unique_ptr<Seat[]> seats_;  // the workers' first, then the guests'
-  std::atomic<int> used_seats_;    // seats beyond were never taken
-  std::atomic<int> guests_{0};     // seats taken by threads from outside
-  alignas(64) std::atomic<int> sleepers_{0};
-  std::atomic<uint32_t> epoch_{0};  // sleepers wait for it to change
-  std::atomic<bool> stop_{false};
+  const std::unique_ptr<Seat[]> seats_;  // the workers' first, then the guests'
+  const std::unique_ptr<Shared> shared_;
   std::vector<std::thread> workers_;
 };
 
