@@ -17,7 +17,7 @@ namespace {
 // Waking another thread and moving data to its cache pays for work of this length.
 constexpr double kExpensiveNanoseconds = 20'000;
 // Several threads must be able to finish in this fraction of one thread's time.
-constexpr double kWorthwhileFraction = 0.9;
+constexpr double kWorthwhileFraction = 0.95;
 // A constant that waits for up to so many steps hands them to its readers instead of being a step itself.
 constexpr size_t kMaxInheritedPredecessors = 4;
 
