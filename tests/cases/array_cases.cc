@@ -31,7 +31,6 @@ void AddBasics(std::vector<OpCase>* rows) {
       {"Print", {.attrs = {{"first_n", 0}, {"message", "x is "}}, .inputs = {In({2}), In({2})}, .reference = Same()}});
   rows->push_back({"Assert", {.inputs = {Bools(Shape::Scalar(), {1}), In({2})}}});
   rows->push_back({"NoOp", {}});
-  rows->push_back({"ControlTrigger", {}});
 }
 
 void AddShapes(std::vector<OpCase>* rows) {

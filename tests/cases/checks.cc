@@ -89,7 +89,7 @@ void ExpectClose(const Tensor& got, const Tensor& want, double factor, const std
 absl::StatusOr<std::vector<Tensor>> Run(BuiltCase& built, const Outputs& fetches, SessionOptions options = {1}) {
   Session session(built.graph.get(), std::move(options));
   std::vector<Tensor> results;
-  NABLA_RETURN_IF_ERROR(session.Run(built.feeds(), fetches, &results));
+  NABLA_RETURN_IF_ERROR(session.Run(built.feeds(), fetches, {built.node}, &results));
   return results;
 }
 
@@ -305,7 +305,7 @@ void SurvivesExport(const OpCase& row) {
   for (Output output : built.fetches()) fetches.push_back(find(output));
   Session session(&graph, {1});
   std::vector<Tensor> got;
-  const absl::Status status = session.Run(feeds, fetches, &got);
+  const absl::Status status = session.Run(feeds, fetches, {graph.FindNode(built.node->name())}, &got);
   ASSERT_TRUE(status.ok()) << status;
   ExpectSameBits(got, want, "after a round trip");
 }

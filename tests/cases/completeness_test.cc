@@ -27,7 +27,7 @@ void AddReferences(const std::string& reason, Reasons* reasons) {
 
 Reasons WithoutKernel() {
   Reasons reasons;
-  Add("the executor itself runs it",
+  Add("loops and conditionals are analysed, imported and exported, but not run yet",
       {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger", "Abort"}, &reasons);
   AddReferences("references to variables occur in old files, which are imported but not run", &reasons);
   return reasons;
@@ -47,9 +47,9 @@ Reasons TestedElsewhere() {
        "ResourceSparseApplyMomentum"},
       &reasons);
   Add("tests/runtime/kernels/basic_kernels_test.cc", {"PrintV2", "Placeholder", "PlaceholderV2"}, &reasons);
-  Add("tests/runtime/executor_test.cc", {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "Abort"},
-      &reasons);
-  AddReferences("tests/golden/graphs: imported, not run", &reasons);
+  Add("tests/graph/control_flow_test.cc: analysed, not run yet",
+      {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger", "Abort"}, &reasons);
+  AddReferences("tests/ops/op_defs_test.cc: described for import, not run", &reasons);
   return reasons;
 }
 

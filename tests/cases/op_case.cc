@@ -238,6 +238,7 @@ absl::StatusOr<BuiltCase> BuildCase(const OpCase& row, DType dtype, Feeding feed
   }
   Node* const node = builder.Finish();
   NABLA_RETURN_IF_ERROR(built.scope.status());
+  built.node = node;
   for (int i = 0; i < node->num_outputs(); ++i) built.outputs.push_back(node->output(i));
   return built;
 }
