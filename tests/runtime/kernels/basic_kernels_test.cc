@@ -74,8 +74,10 @@ TEST(EnsureShape, ComparesWithTheAttr) {
 }
 
 TEST(Placeholder, MustBeFed) {
-  ExpectRefused("a value must be fed, of type float and shape [?,3]", "Placeholder", {},
-                Attrs({{"dtype", DType::kFloat}, {"shape", Shape({kUnknownDim, 3})}}));
+  for (const char* op : {"Placeholder", "PlaceholderV2"}) {
+    ExpectRefused("a value must be fed, of type float and shape [?,3]", op, {},
+                  Attrs({{"dtype", DType::kFloat}, {"shape", Shape({kUnknownDim, 3})}}));
+  }
 }
 
 TEST(Const, HoldsItsValue) {
