@@ -112,7 +112,7 @@ struct BuiltCase {
   Outputs fed;                 // those that are placeholders
   std::vector<Tensor> fed_values;
   std::vector<int> differentiable;  // indices of inputs
-  Node* node = nullptr;  // the row's
+  Node* node = nullptr;             // the row's
   Outputs outputs;
   // After Differentiate:
   Grads gradients;          // of Sum(output * weights), one per differentiable input
