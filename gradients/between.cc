@@ -81,6 +81,14 @@ BetweenOps::BetweenOps(const Outputs& ys, const Outputs& xs) {
   }
 }
 
+const Node* BetweenOps::FindWaiting() const {
+  const Node* first = nullptr;
+  for (const auto& [node, pending] : pending_) {
+    if (pending > 0 && (first == nullptr || node->name() < first->name())) first = node;
+  }
+  return first;
+}
+
 int BetweenOps::pending(const Node* op) const {
   auto it = pending_.find(op);
   return it == pending_.end() ? 0 : it->second;

@@ -26,6 +26,8 @@ class BetweenOps {
   // One use of `op` has delivered its gradient: true if that was the last.
   bool Arrived(const Node* op) { return --pending_[op] == 0; }
   int pending(const Node* op) const;
+  // An op that still waits, nullptr if none does: after the walk, one of a cycle or behind it. The first by name.
+  const Node* FindWaiting() const;
 
  private:
   absl::flat_hash_map<const Node*, int> pending_;

@@ -79,6 +79,10 @@ class Engine {
       ready_.pop_front();
       NABLA_RETURN_IF_ERROR(Visit(op));
     }
+    if (const Node* waiting = between_.FindWaiting()) {
+      return absl::UnimplementedError(absl::StrCat("Gradients: '", waiting->name(), "' (op type: ", waiting->op(),
+                                                   ") is part of a loop, which cannot be differentiated"));
+    }
     return Results();
   }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "nabla/gradients/rule.h"
 #include "nabla/graph/constant_value.h"
+#include "nabla/graph/import.h"
 #include "nabla/graph/shape_inference.h"
 #include "nabla/ops/ops.h"
 #include "nabla/runtime/kernels/kernels.h"
@@ -361,6 +362,31 @@ TEST_F(OddOpsTest, WrongShape) {
 
 TEST_F(OddOpsTest, NoRule) {
   EXPECT_EQ(ErrorFor("TestNoRule"), "No gradient defined for operation 'odd' (op type: TestNoRule)");
+}
+
+// What lies on a cycle waits for itself: refused, rather than taken for independent of x.
+TEST_F(GradientsTest, InsideALoop) {
+  ASSERT_TRUE(ImportGraphDefString(
+                  "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_DOUBLE } } }"
+                  "node { name: 'go' op: 'Const' attr { key: 'dtype' value { type: DT_BOOL } }"
+                  "  attr { key: 'value' value { tensor { dtype: DT_BOOL tensor_shape {} } } } }"
+                  "node { name: 'enter' op: 'Enter' input: 'x' attr { key: 'T' value { type: DT_DOUBLE } }"
+                  "  attr { key: 'frame_name' value { s: 'loop' } } }"
+                  "node { name: 'enter_go' op: 'Enter' input: 'go' attr { key: 'T' value { type: DT_BOOL } }"
+                  "  attr { key: 'frame_name' value { s: 'loop' } } }"
+                  "node { name: 'merge' op: 'Merge' input: 'enter' input: 'next'"
+                  "  attr { key: 'N' value { i: 2 } } attr { key: 'T' value { type: DT_DOUBLE } } }"
+                  "node { name: 'cond' op: 'LoopCond' input: 'enter_go' }"
+                  "node { name: 'switch' op: 'Switch' input: 'merge' input: 'cond'"
+                  "  attr { key: 'T' value { type: DT_DOUBLE } } }"
+                  "node { name: 'body' op: 'Neg' input: 'switch:1' attr { key: 'T' value { type: DT_DOUBLE } } }"
+                  "node { name: 'next' op: 'NextIteration' input: 'body'"
+                  "  attr { key: 'T' value { type: DT_DOUBLE } } }",
+                  {}, &graph_)
+                  .ok());
+  absl::Status status = Refusal({*graph_.FindOutput("body")}, {*graph_.FindOutput("x")});
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'body' (op type: Neg) is part of a loop"));
 }
 
 // No recursion on the graph's depth, and linear time: a quadratic engine would
