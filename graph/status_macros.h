@@ -13,11 +13,11 @@
 #define NABLA_STATUS_CONCAT_INNER(a, b) a##b
 #define NABLA_STATUS_CONCAT(a, b) NABLA_STATUS_CONCAT_INNER(a, b)
 
-#define NABLA_RETURN_IF_ERROR(expression)                              \
-  do {                                                                 \
+#define NABLA_RETURN_IF_ERROR(expression)                               \
+  do {                                                                  \
     if (absl::Status nabla_status = (expression); !nabla_status.ok()) { \
-      return nabla_status;                                             \
-    }                                                                  \
+      return nabla_status;                                              \
+    }                                                                   \
   } while (false)
 
 #define NABLA_ASSIGN_OR_RETURN(declaration, expression) \
