@@ -60,6 +60,31 @@ bool LooksLikeText(absl::string_view s) {
   return i < s.size() && (s[i] == '{' || s[i] == ':' || s[i] == '<');
 }
 
+// Text can spell strings that no binary message may hold, those that are not UTF-8; a graph must not keep them, for it
+// could be written but not read again.
+absl::Status CheckBinaryForm(const GraphDef& graph_def) {
+  std::string bytes;
+  const auto has_binary_form = [&bytes](const google::protobuf::MessageLite& message,
+                                        google::protobuf::MessageLite* again) {
+    return message.SerializeToString(&bytes) && again->ParseFromString(bytes);
+  };
+  NodeDef node_again;
+  for (const NodeDef& node : graph_def.node()) {
+    if (!has_binary_form(node, &node_again)) {
+      return absl::InvalidArgumentError(absl::StrCat("node ", Quoted(node.name()), " has text that is not UTF-8"));
+    }
+  }
+  FunctionDefLibrary library_again;
+  if (!has_binary_form(graph_def.library(), &library_again)) {
+    return absl::InvalidArgumentError("the function library has text that is not UTF-8");
+  }
+  GraphDebugInfo debug_info_again;
+  if (!has_binary_form(graph_def.debug_info(), &debug_info_again)) {
+    return absl::InvalidArgumentError("debug_info has text that is not UTF-8");
+  }
+  return absl::OkStatus();
+}
+
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
@@ -104,13 +129,13 @@ absl::Status ParseGraphText(const std::string& text, GraphDef* graph_def) {
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
   parser.SetRecursionLimit(kMaxNesting);
-  if (parser.ParseFromString(text, graph_def)) return absl::OkStatus();
+  if (parser.ParseFromString(text, graph_def)) return CheckBinaryForm(*graph_def);
   return errors.status.ok() ? absl::InvalidArgumentError("is no text GraphDef") : errors.status;
 }
 
 absl::Status ParseGraphJson(const std::string& json, GraphDef* graph_def) {
   const auto status = google::protobuf::util::JsonStringToMessage(json, graph_def);
-  if (status.ok()) return absl::OkStatus();
+  if (status.ok()) return CheckBinaryForm(*graph_def);
   const google::protobuf::StringPiece message = status.message();
   return absl::InvalidArgumentError(
       absl::StrCat("is no JSON GraphDef: ", OneLine(absl::string_view(message.data(), message.size()))));
