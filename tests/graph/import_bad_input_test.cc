@@ -110,10 +110,14 @@ TEST(BadInputTest, Truncations) {
     const std::string bytes = Golden(name);
     ASSERT_TRUE(ImportAndShow(bytes).ok());
     int failures = 0;
-    for (size_t size = 1; size < bytes.size(); ++size)
+    int trials = 0;
+    // At every byte of small files, at every third of larger ones.
+    for (size_t size = 1; size < bytes.size(); size += bytes.size() < 5000 ? 1 : 3) {
       failures += !ImportAndShow(absl::string_view(bytes).substr(0, size)).ok();
+      ++trials;
+    }
     // Only where a top-level field ends does it still parse, and then an input may be missing.
-    EXPECT_GT(failures, static_cast<int>(bytes.size() * 3 / 10)) << name;
+    EXPECT_GT(failures, trials * 9 / 10) << name;
   }
   const std::string bytes = Golden("constants.pb");
   EXPECT_THAT(Error(absl::string_view(bytes).substr(0, bytes.size() / 2)), HasSubstr("truncated"));
