@@ -15,6 +15,7 @@
 #include "nabla/runtime/kernels/kernels.h"
 #include "nabla/runtime/kernels/scalar_loops.h"
 #include "nabla/runtime/kernels/simd_binary.h"
+#include "nabla/runtime/kernels/stream.h"
 
 namespace nabla {
 namespace {
@@ -34,7 +35,11 @@ struct BinaryOp {
 class BinaryKernel : public Kernel {
  public:
   BinaryKernel(const KernelInit& init, const BinaryOp& op)
-      : runner_(init, op.loops), cost_(op.cost), broadcasts_(op.broadcasts) {
+      : runner_(init, op.loops),
+        out_size_(static_cast<int64_t>(DTypeSize(init.output_dtype(0)))),
+        streamable_(IsPod(init.output_dtype(0))),
+        cost_(op.cost),
+        broadcasts_(op.broadcasts) {
     if (IsInteger(init.input_dtype(0))) check_ = op.check;
     if (const bool* error = init.find_attr<bool>("incompatible_shape_error")) {
       compare_shapes_ = !*error;
@@ -78,9 +83,12 @@ class BinaryKernel : public Kernel {
       runner_.Run(pa, 0, pb, 0, py, 0, n, kind);
       return absl::OkStatus();
     }
-    ctx.ParallelFor(n, cost_, [&](int64_t begin, int64_t end) {
-      runner_.Run(pa, kind == BinaryKind::kScalarVector ? 0 : begin, pb, kind == BinaryKind::kVectorScalar ? 0 : begin,
-                  py, begin, end - begin, kind);
+    const bool stream = streamable_ && n * out_size_ >= kStreamBytes && py != pa && py != pb;
+    ctx.StoppableParallelFor(n, cost_, [&](int64_t begin, int64_t end) {
+      ProduceElements(py, begin, end, out_size_, stream, [&](char* out, int64_t first, int64_t last) {
+        runner_.Run(pa, kind == BinaryKind::kScalarVector ? 0 : first, pb,
+                    kind == BinaryKind::kVectorScalar ? 0 : first, out, 0, last - first, kind);
+      });
     });
     return absl::OkStatus();
   }
@@ -111,15 +119,20 @@ class BinaryKernel : public Kernel {
                                                       : BinaryKind::kVectorVector;
     // A run costs a few nanoseconds however short it is.
     const double cost = cost_ + 5.0 / static_cast<double>(std::max<int64_t>(broadcast->run_length(), 1));
-    ctx.ParallelFor(n, cost, [&](int64_t begin, int64_t end) {
-      broadcast->ForEachRun(begin, end, [&](const int64_t* offsets, int64_t out, int64_t count) {
-        runner_.Run(pa, offsets[0], pb, offsets[1], py, out, count, kind);
+    const bool stream = streamable_ && n * out_size_ >= kStreamBytes && py != pa && py != pb;
+    ctx.StoppableParallelFor(n, cost, [&](int64_t begin, int64_t end) {
+      ProduceElements(py, begin, end, out_size_, stream, [&](char* out, int64_t first, int64_t last) {
+        broadcast->ForEachRun(first, last, [&](const int64_t* offsets, int64_t at, int64_t count) {
+          runner_.Run(pa, offsets[0], pb, offsets[1], out, at - first, count, kind);
+        });
       });
     });
     return absl::OkStatus();
   }
 
   BinaryRunner runner_;
+  int64_t out_size_;
+  bool streamable_;
   double cost_;
   bool broadcasts_;
   OperandCheck check_ = nullptr;

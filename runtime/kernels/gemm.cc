@@ -50,10 +50,11 @@ Tiling ChooseTiling(int64_t m, int64_t n, int64_t k) {
   const double parts = std::max(std::min(flops / 8e6, kProcessors), std::min(flops / 4e9, 64.0));
   Tiling tiling = {m, n};
   for (double made = 1; 2 * made <= parts; made *= 2) {
-    if (tiling.rows >= tiling.columns && tiling.rows >= 128) {
-      tiling.rows = RoundUp((tiling.rows + 1) / 2, 8);
-    } else if (tiling.columns >= 128) {
+    // Of equals the columns, which cost a little less.
+    if (tiling.columns >= 128 && tiling.columns >= tiling.rows) {
       tiling.columns = RoundUp((tiling.columns + 1) / 2, 16);
+    } else if (tiling.rows >= 128) {
+      tiling.rows = RoundUp((tiling.rows + 1) / 2, 8);
     } else {
       break;
     }

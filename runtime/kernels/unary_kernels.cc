@@ -12,6 +12,7 @@
 #include "nabla/runtime/kernels/narrow.h"
 #include "nabla/runtime/kernels/scalar_loops.h"
 #include "nabla/runtime/kernels/simd_unary.h"
+#include "nabla/runtime/kernels/stream.h"
 
 namespace nabla {
 namespace {
@@ -47,8 +48,11 @@ class UnaryKernel : public Kernel {
     if (n * cost_ < kWorthSharing) {
       Run(from, to, n);
     } else {
-      ctx.ParallelFor(n, cost_, [&](int64_t begin, int64_t end) {
-        Run(from + begin * in_size_, to + begin * out_size_, end - begin);
+      const bool stream = n * out_size_ >= kStreamBytes && from != to;
+      ctx.StoppableParallelFor(n, cost_, [&](int64_t begin, int64_t end) {
+        ProduceElements(to, begin, end, out_size_, stream, [&](char* out, int64_t first, int64_t last) {
+          Run(from + first * in_size_, out, last - first);
+        });
       });
     }
     return absl::OkStatus();

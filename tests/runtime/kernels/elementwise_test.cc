@@ -201,6 +201,28 @@ TEST(ElementwiseTest, LargeBroadcastsAreTheSameOnAnyNumberOfThreads) {
   EXPECT_TRUE(BitwiseEqual(chosen, RunOp1("Maximum", {a, b}, {}, {8})));
 }
 
+// Results that no cache holds are written another way.
+TEST(ElementwiseTest, ResultsOfManyMegabytes) {
+  const int64_t columns = 1003;
+  Tensor x(DType::kFloat, {7001, columns}), row(DType::kFloat, {columns});
+  for (int64_t i = 0; i < x.num_elements(); ++i) x.data<float>()[i] = static_cast<float>(i % 5003);
+  for (int64_t i = 0; i < columns; ++i) row.data<float>()[i] = 0.25f * static_cast<float>(i);
+  for (int threads : {1, 3}) {
+    const Tensor negative = RunOp1("Neg", {x}, {}, {threads});
+    const Tensor sum = RunOp1("AddV2", {x, row}, {}, {threads});
+    const Tensor difference = RunOp1("Sub", {x, sum}, {}, {threads});
+    const Tensor doubled = RunOp1("Mul", {Tensor::Scalar(2.0f), x}, {}, {threads, true});
+    const float *px = x.data<float>(), *pr = row.data<float>(), *pn = negative.data<float>(), *ps = sum.data<float>();
+    const float *pd = difference.data<float>(), *p2 = doubled.data<float>();
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < x.num_elements(); ++i) {
+      const float v = px[i], r = pr[i % columns];
+      wrong += pn[i] != -v || ps[i] != v + r || pd[i] != v - (v + r) || p2[i] != 2 * v;
+    }
+    EXPECT_EQ(wrong, 0) << threads << " threads";
+  }
+}
+
 TEST(ElementwiseTest, ErrorsSayWhatIsWrong) {
   const Tensor zero = Tensor::Vector<int32_t>({1, 0});
   EXPECT_THAT(RunOp("FloorDiv", {zero, zero}).status().message(), testing::HasSubstr("division by zero"));
