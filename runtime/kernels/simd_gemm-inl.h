@@ -39,7 +39,7 @@ constexpr int64_t kPanelColumns = 1024;
 
 // c[0 … rows) x [0 … columns) += alpha * a b over `depth` products; a and b are packed.
 HWY_NOINLINE void GemmTile(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, int64_t depth, double alpha,
-                         double* c, int64_t ldc, int64_t rows, int64_t columns) {
+                           double* c, int64_t ldc, int64_t rows, int64_t columns) {
   const GemmTag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   GemmVector left[kTileRows];
