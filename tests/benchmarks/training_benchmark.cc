@@ -29,7 +29,8 @@ void BM_TrainingStep(benchmark::State& state) {
   NABLA_CHECK(session.Run({}, {}, {graph.FindNode("initialize")}, nullptr).ok());
   Tensor image_batch(DType::kUInt8, {128, 28, 28});
   Tensor label_batch(DType::kInt32, {128});
-  for (int64_t i = 0; i < image_batch.num_elements(); ++i) image_batch.data<uint8_t>()[i] = static_cast<uint8_t>(i * 37);
+  for (int64_t i = 0; i < image_batch.num_elements(); ++i)
+    image_batch.data<uint8_t>()[i] = static_cast<uint8_t>(i * 37);
   for (int64_t i = 0; i < 128; ++i) label_batch.data<int32_t>()[i] = static_cast<int32_t>(i % 10);
   auto callable = session.MakeCallable({images, labels}, {loss}, {graph.FindNode("train")});
   NABLA_CHECK(callable.ok());
