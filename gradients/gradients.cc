@@ -1,5 +1,6 @@
 #include "nabla/gradients/gradients.h"
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -7,9 +8,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "nabla/gradients/aggregation.h"
+#include "nabla/gradients/apply_rule.h"
 #include "nabla/gradients/between.h"
 #include "nabla/gradients/rule.h"
-#include "nabla/gradients/unbroadcast.h"
 #include "nabla/graph/constant_value.h"
 #include "nabla/graph/logging.h"
 #include "nabla/graph/resource_handle.h"
@@ -63,6 +64,10 @@ Output Ones(const Scope& scope, Output y, const std::string& name) {
 Output ZerosFor(const Scope& scope, Output x) {
   if (x.dtype() != DType::kResource) return ops::ZerosLike(scope, x);
   return ops::ZerosLike(scope, ops::ReadVariableOp(scope, x, FindResource(x).dtype));
+}
+
+bool HasAny(const Grads& grads) {
+  return std::any_of(grads.begin(), grads.end(), [](const Gradient& grad) { return !grad.none(); });
 }
 
 class Engine {
@@ -161,18 +166,10 @@ class Engine {
   absl::Status Visit(Node* op) {
     Scope scope = ScopeFor(op);
     Grads out_grads = TakeAggregated(scope, op);
-    bool any = false;
-    for (const Gradient& grad : out_grads) any |= !grad.none();
     Grads in_grads(op->num_inputs());
-    if (any && !stop_ops_.contains(op)) {
-      const GradientRegistry::Entry* entry = GradientRegistry::Global().Find(op->op());
-      if (entry == nullptr) {
-        return absl::NotFoundError(
-            absl::StrCat("No gradient defined for operation '", op->name(), "' (op type: ", op->op(), ")"));
-      }
-      if (entry->rule != nullptr) {
-        NABLA_RETURN_IF_ERROR(ApplyRule(scope, op, *entry, out_grads, &in_grads));
-      }
+    if (HasAny(out_grads) && !stop_ops_.contains(op)) {
+      NABLA_ASSIGN_OR_RETURN(in_grads, Backpropagate(scope.Sub(absl::StrCat(op->name(), "_grad")), op, out_grads));
+      LogRule(op, out_grads, in_grads);
     }
     if (x_ops_.contains(op)) done_[op] = std::move(out_grads);
     for (int i = 0; i < op->num_inputs(); ++i) {
@@ -184,6 +181,16 @@ class Engine {
     return scope_.status();
   }
 
+  absl::StatusOr<Grads> Backpropagate(const Scope& scope, Node* op, const Grads& out_grads) {
+    std::vector<bool> needed(op->num_inputs());
+    for (int i = 0; i < op->num_inputs(); ++i) {
+      needed[i] = between_.Contains(op->input(i).node()) && IsBackpropagatable(op->input(i).dtype());
+    }
+    NABLA_ASSIGN_OR_RETURN(Grads in_grads, ApplyGradientRule(scope, op, out_grads, std::move(needed)));
+    if (options_.gate_gradients) Gate(scope, &in_grads);
+    return in_grads;
+  }
+
   Grads TakeAggregated(const Scope& scope, Node* op) {
     auto it = arrived_.find(op);
     if (it == arrived_.end()) return Grads(op->num_outputs());
@@ -192,38 +199,6 @@ class Engine {
     for (Grads& terms : it->second) sums.push_back(Aggregate(scope, terms, options_.aggregation));
     arrived_.erase(it);
     return sums;
-  }
-
-  absl::Status ApplyRule(const Scope& scope, Node* op, const GradientRegistry::Entry& entry, const Grads& out_grads,
-                         Grads* in_grads) {
-    RuleContext context(scope.Sub(absl::StrCat(op->name(), "_grad")), op, out_grads);
-    std::vector<bool> needed(op->num_inputs());
-    for (int i = 0; i < op->num_inputs(); ++i) {
-      needed[i] = between_.Contains(op->input(i).node()) && IsBackpropagatable(op->input(i).dtype());
-    }
-    context.set_needed(needed);
-    ScopeGuard guard(context.scope());
-    Grads grads = entry.rule(context);
-    if (!context.status().ok()) {
-      return absl::Status(context.status().code(), absl::StrCat("gradient of '", op->name(), "' (op type: ", op->op(),
-                                                                "): ", context.status().message()));
-    }
-    NABLA_RETURN_IF_ERROR(scope_.status());
-    if (static_cast<int>(grads.size()) != op->num_inputs()) {
-      return absl::InternalError(absl::StrCat("Num gradients ", grads.size(), " generated for op '", op->name(),
-                                              "' (op type: ", op->op(), ") do not match num inputs ",
-                                              op->num_inputs()));
-    }
-    for (int i = 0; i < op->num_inputs(); ++i) {
-      if (!needed[i]) grads[i] = Gradient();
-    }
-    if (entry.broadcasting) Unbroadcast(context.scope(), op, &grads);
-    NABLA_RETURN_IF_ERROR(scope_.status());
-    if (options_.gate_gradients) Gate(context.scope(), &grads);
-    for (int i = 0; i < op->num_inputs(); ++i) NABLA_RETURN_IF_ERROR(Verify(op, i, grads[i]));
-    LogRule(op, out_grads, grads);
-    *in_grads = std::move(grads);
-    return absl::OkStatus();
   }
 
   // None of the gradients is used before all of them are there.
@@ -243,28 +218,6 @@ class Engine {
         grad = std::move(slices);
       }
     }
-  }
-
-  // Checks a rule's gradient of input i against the input, and lets the input's
-  // static shape refine it.
-  static absl::Status Verify(Node* op, int i, const Gradient& grad) {
-    Output input = op->input(i);
-    if (grad.none() || input.dtype() == DType::kResource || input.dtype() == DType::kVariant) return absl::OkStatus();
-    if (grad.dtype() != BaseDType(input.dtype())) {
-      return absl::InternalError(absl::StrCat("the gradient of '", op->name(), "' (op type: ", op->op(),
-                                              ") for its input ", i, " has type ", DTypeName(grad.dtype()),
-                                              ", expected ", DTypeName(input.dtype())));
-    }
-    if (!grad.is_dense()) return absl::OkStatus();
-    Output dense = grad.dense();
-    if (!dense.shape().IsCompatibleWith(input.shape())) {
-      return absl::InternalError(
-          absl::StrCat("Incompatible shapes between op input and calculated input gradient. "
-                       "Forward operation: ",
-                       op->name(), " (op type: ", op->op(), "). Input index: ", i, ". Original input shape: ",
-                       input.shape().ToString(), ". Calculated input gradient shape: ", dense.shape().ToString()));
-    }
-    return op->graph()->RefineShape(dense, input.shape());
   }
 
   static void LogRule(Node* op, const Grads& out_grads, const Grads& in_grads) {
@@ -322,6 +275,8 @@ absl::StatusOr<Grads> Gradients(const Scope& scope, const Outputs& ys, const Out
     return absl::InvalidArgumentError(
         absl::StrCat("Passed ", options.grad_ys.size(), " grad_ys for ", ys.size(), " ys"));
   }
+  // What has to be rewritten before it can be differentiated (calls of functions, say) is rewritten here, before the
+  // engine looks at the ops between xs and ys.
   return Engine(scope, ys, xs, options).Run();
 }
 

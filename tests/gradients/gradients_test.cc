@@ -290,6 +290,17 @@ TEST_F(GradientsTest, GatedGradientsWaitForEachOther) {
   EXPECT_EQ(g[0].dense().node()->control_inputs()[0]->num_control_inputs(), 2);
 }
 
+TEST_F(GradientsTest, AnAttributeNamesAnotherOpsRule) {
+  Output x = Double(3);
+  NodeBuilder builder(scope_.Named("odd"), "Tanh");
+  Output y = builder.Input(x).Attr("_gradient_op_type", std::string("Square")).FinishOutput();
+  EXPECT_THAT(Values(Differentiate({y}, {x})[0].dense()), ElementsAre(6));
+  NodeBuilder unknown(scope_.Named("lost"), "Tanh");
+  Output z = unknown.Input(x).Attr("_gradient_op_type", std::string("CustomGradient-1")).FinishOutput();
+  EXPECT_EQ(Refusal({z}, {x}).message(),
+            "No gradient defined for operation 'lost' (op type: Tanh, _gradient_op_type: CustomGradient-1)");
+}
+
 TEST_F(GradientsTest, PreventGradientRefuses) {
   Output x = Double(3);
   Output y = ops::PreventGradient(scope_.Named("wall"), x, {.message = "no way"});
