@@ -206,9 +206,9 @@ absl::StatusOr<Node*> NodeBuilder::AddConstant(const std::string& name, const na
   for (const auto& [attr, attr_value] : state.attrs) {
     if (attr[0] == '_') desc.attrs.Set(attr, attr_value);
   }
-  desc.control_inputs = state.control;
+  desc.control_inputs = control();
   desc.device = state.device;
-  return state.graph->AddNode(std::move(desc));
+  return AddNode(std::move(desc));
 }
 
 absl::Status NodeBuilder::AddOperands(const ArgSpec& formal, const Inputs& operands, NodeDesc* desc,
@@ -257,13 +257,42 @@ absl::StatusOr<Node*> NodeBuilder::Build(const OpSpec& spec, const std::string& 
   NodeDesc desc;
   desc.name = name;
   desc.op = op_;
-  desc.control_inputs = scope_.state().control;
+  desc.control_inputs = control();
   desc.device = scope_.state().device;
   NABLA_RETURN_IF_ERROR(InferAttrs(spec, &desc.attrs));
   for (size_t i = 0; i < formals.size(); ++i) {
     NABLA_RETURN_IF_ERROR(AddOperands(formals[i], arguments_[i].inputs, &desc, constants));
   }
-  return scope_.graph()->AddNode(std::move(desc));
+  return AddNode(std::move(desc));
+}
+
+absl::Status NodeBuilder::CaptureInputs() {
+  for (const std::shared_ptr<Capture>& capture : scope_.state().captures) {
+    for (Argument& argument : arguments_) {
+      for (nabla::Input& input : argument.inputs) {
+        if (!input.output()) continue;
+        NABLA_ASSIGN_OR_RETURN(input, capture->CaptureInput(input.output()));
+      }
+    }
+  }
+  for (Node* source : scope_.control()) {
+    for (const std::shared_ptr<Capture>& capture : scope_.state().captures) {
+      if (source == nullptr) break;
+      NABLA_ASSIGN_OR_RETURN(source, capture->CaptureControl(source));
+    }
+    if (source != nullptr) captured_control_.push_back(source);
+  }
+  return absl::OkStatus();
+}
+
+const std::vector<Node*>& NodeBuilder::control() const {
+  return scope_.state().captures.empty() ? scope_.control() : captured_control_;
+}
+
+absl::StatusOr<Node*> NodeBuilder::AddNode(NodeDesc desc) const {
+  NABLA_ASSIGN_OR_RETURN(Node * node, scope_.graph()->AddNode(std::move(desc)));
+  for (const std::shared_ptr<Capture>& capture : scope_.state().captures) capture->Added(node);
+  return node;
 }
 
 Node* NodeBuilder::Finish() {
@@ -275,6 +304,13 @@ Node* NodeBuilder::Finish() {
     scope_.RecordError(
         absl::NotFoundError(absl::StrCat("unknown op ", Quoted(op_), DidYouMean(graph->registry().Similar(op_)))));
     return nullptr;
+  }
+  if (!scope_.state().captures.empty()) {
+    const absl::Status status = CaptureInputs();
+    if (!status.ok()) {
+      scope_.RecordError(WithContext(absl::StrCat("an input of op ", Quoted(op_)), status));
+      return nullptr;
+    }
   }
   const std::string name = scope_.NodeName(scope_.state().TakeName(op_));
   std::vector<Node*> constants;

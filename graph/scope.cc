@@ -119,6 +119,17 @@ Scope Scope::WithAttr(absl::string_view name, Attr value) const {
   return Scope(std::move(state));
 }
 
+Scope Scope::WithCapture(std::shared_ptr<Capture> capture) const {
+  auto state = std::make_shared<State>(*state_);
+  state->captures.push_back(std::move(capture));
+  return Scope(std::move(state));
+}
+
+bool Scope::State::CapturesFrom(const Graph* other) const {
+  return std::any_of(captures.begin(), captures.end(),
+                     [other](const std::shared_ptr<Capture>& capture) { return capture->Captures(other); });
+}
+
 Graph* Scope::graph() const { return state_->graph; }
 
 const std::string& Scope::name() const { return state_->prefix; }
@@ -136,7 +147,7 @@ std::string Scope::NodeName(absl::string_view base) const { return graph()->Uniq
 Scope Scope::Current(Graph* graph) {
   const std::vector<Scope>& scopes = ScopesOfThisThread();
   for (auto it = scopes.rbegin(); it != scopes.rend(); ++it) {
-    if (it->graph() == graph) return *it;
+    if (it->graph() == graph || it->state().CapturesFrom(graph)) return *it;
   }
   return Scope(std::make_shared<State>(graph, std::make_shared<ScopeErrors>(graph)));
 }

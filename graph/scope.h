@@ -27,6 +27,8 @@
 
 namespace nabla {
 
+class Capture;  // graph/capture.h
+
 class Scope {
  public:
   // The root: no prefix, an error slot of its own. Does not own the graph.
@@ -49,6 +51,8 @@ class Scope {
   Scope WithoutColocation() const;
   // Nodes get this attr ('_…' attrs; what an op's spec does not name otherwise is an error).
   Scope WithAttr(absl::string_view name, Attr value) const;
+  // The inside of a body: nodes take their inputs as `capture` says (graph/capture.h), after what earlier ones said.
+  Scope WithCapture(std::shared_ptr<Capture> capture) const;
 
   Graph* graph() const;
   // "layer1", or "" for the root.
@@ -64,8 +68,8 @@ class Scope {
   // The full, unique name of a node whose op or chosen name is `base`.
   std::string NodeName(absl::string_view base) const;
 
-  // The innermost Scope that a ScopeGuard of this thread holds for `graph`, else a root scope whose errors go to
-  // graph->RecordError. Operators on Outputs (ops/operators.h) add their nodes there.
+  // The innermost Scope that a ScopeGuard of this thread holds for `graph` or for a body that captures from it, else a
+  // root scope whose errors go to graph->RecordError. Operators on Outputs (ops/operators.h) add their nodes there.
   static Scope Current(Graph* graph);
 
   struct State;  // private to scope.cc and node_builder.cc
@@ -150,6 +154,11 @@ class NodeBuilder {
     Inputs inputs;
   };
   bool HasNoneOperand() const;
+  // Replaces operands and control inputs as the scope's captures say.
+  absl::Status CaptureInputs();
+  const std::vector<Node*>& control() const;
+  // Adds the node and tells the captures.
+  absl::StatusOr<Node*> AddNode(NodeDesc desc) const;
   absl::Status InferAttrs(const OpSpec& spec, AttrMap* attrs) const;
   // A Const node for an operand; a number becomes `dtype`.
   absl::StatusOr<Node*> AddConstant(const std::string& name, const nabla::Input& input, DType dtype) const;
@@ -161,6 +170,7 @@ class NodeBuilder {
   std::string op_;
   std::vector<Argument> arguments_;
   AttrMap attrs_;
+  std::vector<Node*> captured_control_;  // of a scope with captures
 };
 
 }  // namespace nabla

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "nabla/graph/capture.h"
 #include "nabla/graph/scope.h"
 
 namespace nabla {
@@ -36,7 +37,11 @@ struct Scope::State {
         chosen_name_used(other.chosen_name_used.load(std::memory_order_relaxed)),
         control(other.control),
         device(other.device),
-        attrs(other.attrs) {}
+        attrs(other.attrs),
+        captures(other.captures) {}
+
+  // Whether a body that this scope adds to takes tensors of `other`, another graph.
+  bool CapturesFrom(const Graph* other) const;
 
   // The chosen name, the first time that it is asked for, else `op`.
   const std::string& TakeName(const std::string& op) const {
@@ -51,7 +56,8 @@ struct Scope::State {
   mutable std::atomic<bool> chosen_name_used{false};
   std::vector<Node*> control;  // each once
   std::string device;
-  AttrMap attrs;  // _class among them
+  AttrMap attrs;                                   // _class among them
+  std::vector<std::shared_ptr<Capture>> captures;  // the outermost body's first
 };
 
 }  // namespace nabla
