@@ -51,11 +51,37 @@ void RegisterStateGradients(GradientRegistry& registry) {
   registry.Add("ResourceGather", ResourceGatherGrad);
   registry.Add("ResourceGatherNd", ResourceGatherNdGrad);
   registry.NotDifferentiable({"VarHandleOp", "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp",
-                              "VarIsInitializedOp", "VariableShape", "DestroyResourceOp", "ResourceScatterAdd",
-                              "ResourceScatterSub", "ResourceScatterUpdate", "ResourceApplyGradientDescent",
-                              "ResourceApplyMomentum", "ResourceApplyKerasMomentum", "ResourceApplyAdam",
-                              "ResourceSparseApplyMomentum", "ResourceSparseApplyKerasMomentum"});
-  registry.NotDifferentiable({"ResourceApplyAdagrad", "ResourceSparseApplyAdagrad", "ControlTrigger", "Abort"});
+                              "VarIsInitializedOp", "VariableShape", "DestroyResourceOp", "ControlTrigger", "Abort"});
+  registry.NotDifferentiable({"ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterMul", "ResourceScatterDiv",
+                              "ResourceScatterMin", "ResourceScatterMax", "ResourceScatterUpdate",
+                              "ResourceScatterNdUpdate", "ResourceScatterNdAdd", "ResourceScatterNdSub",
+                              "ResourceScatterNdMin", "ResourceScatterNdMax"});
+  registry.NotDifferentiable({"ResourceApplyGradientDescent",
+                              "ResourceApplyProximalGradientDescent",
+                              "ResourceApplyMomentum",
+                              "ResourceApplyKerasMomentum",
+                              "ResourceApplyAdagrad",
+                              "ResourceApplyAdagradV2",
+                              "ResourceApplyProximalAdagrad",
+                              "ResourceApplyAdadelta",
+                              "ResourceApplyRMSProp",
+                              "ResourceApplyCenteredRMSProp",
+                              "ResourceApplyAdam",
+                              "ResourceApplyAdamWithAmsgrad",
+                              "ResourceApplyAdaMax",
+                              "ResourceApplyFtrl",
+                              "ResourceApplyFtrlV2",
+                              "ResourceSparseApplyProximalGradientDescent",
+                              "ResourceSparseApplyMomentum",
+                              "ResourceSparseApplyKerasMomentum",
+                              "ResourceSparseApplyAdagrad",
+                              "ResourceSparseApplyAdagradV2",
+                              "ResourceSparseApplyProximalAdagrad",
+                              "ResourceSparseApplyAdadelta",
+                              "ResourceSparseApplyRMSProp",
+                              "ResourceSparseApplyCenteredRMSProp",
+                              "ResourceSparseApplyFtrl",
+                              "ResourceSparseApplyFtrlV2"});
   registry.NotDifferentiable({"RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal",
                               "RandomShuffle", "StatelessRandomUniform", "StatelessRandomNormal",
                               "StatelessTruncatedNormal", "StatelessRandomUniformInt", "StatelessRandomUniformV2",

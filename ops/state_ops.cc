@@ -71,6 +71,11 @@ absl::Status ResourceScatterShape(ShapeContext& c) {
   return CheckScatterRows(info.shape, c.input(1), c.input(2));
 }
 
+absl::Status ResourceScatterNdShape(ShapeContext& c) {
+  NABLA_ASSIGN_OR_RETURN(const ResourceInfo info, HandleInfo(c));
+  return CheckScatterNd(c.input(1), c.input(2), info.shape);
+}
+
 }  // namespace
 
 void RegisterStateOps(OpRegistry& registry) {
@@ -191,6 +196,13 @@ Gradient: for the handle, the output's gradient scattered to where it was read.)
       {"ResourceScatterAdd", "Adds rows to a variable: variable[indices[i…]] += updates[i…], equal indices in order."},
       {"ResourceScatterSub",
        "Subtracts rows from a variable: variable[indices[i…]] -= updates[i…], equal indices in order."},
+      {"ResourceScatterMul",
+       "Multiplies rows of a variable: variable[indices[i…]] *= updates[i…], equal indices in order."},
+      {"ResourceScatterDiv",
+       "Divides rows of a variable: variable[indices[i…]] /= updates[i…], equal indices in order. A zero among integer "
+       "updates fails the run."},
+      {"ResourceScatterMin", "Lowers rows of a variable to variable[indices[i…]] = min(that, updates[i…])."},
+      {"ResourceScatterMax", "Raises rows of a variable to variable[indices[i…]] = max(that, updates[i…])."},
   };
   for (const auto& scatter : scatters) {
     registry.Add(scatter.op)
@@ -218,6 +230,36 @@ indices: any shape, values in [0, variable.shape[0]).
 updates: indices.shape + variable.shape[1:], or a scalar.)")
       .Stateful()
       .Shape(ResourceScatterShape);
+
+  const struct {
+    const char* op;
+    const char* doc;
+  } tuple_scatters[] = {
+      {"ResourceScatterNdUpdate",
+       "Replaces slices of a variable picked by index tuples; of equal tuples the last wins."},
+      {"ResourceScatterNdAdd", "Adds to slices of a variable picked by index tuples, equal tuples in order."},
+      {"ResourceScatterNdSub", "Subtracts from slices of a variable picked by index tuples, equal tuples in order."},
+      {"ResourceScatterNdMin", "The smaller of slices of a variable picked by index tuples and the updates."},
+      {"ResourceScatterNdMax", "The larger of slices of a variable picked by index tuples and the updates."},
+  };
+  for (const auto& scatter : tuple_scatters) {
+    registry.Add(scatter.op)
+        .Input("ref: resource")
+        .Input("indices: Tindices")
+        .Input("updates: T")
+        .Attr("T: type")
+        .Attr("Tindices: {int32, int64}")
+        .Attr("use_locking: bool = true")
+        .Attr("bad_indices_policy: string = ''")
+        .Doc(absl::StrCat(scatter.doc, R"(
+
+indices: [..., K] with K at most the variable's rank: variable[indices[i…, 0], …, indices[i…, K - 1]] is combined with
+  updates[i…].
+updates: indices.shape[:-1] + variable.shape[K:].
+bad_indices_policy: '', DEFAULT and ERROR fail the run for an index out of range, IGNORE leaves its update out.)"))
+        .Stateful()
+        .Shape(ResourceScatterNdShape);
+  }
 }
 
 }  // namespace nabla

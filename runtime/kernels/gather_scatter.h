@@ -23,12 +23,12 @@ absl::Status GatherSlices(KernelContext& ctx, const Tensor& params, const Tensor
 absl::Status GatherTuples(KernelContext& ctx, const Tensor& params, const Tensor& indices, bool ignore_bad_indices,
                           int output);
 
-enum class ScatterMode { kUpdate, kAdd, kSub };
+enum class ScatterMode { kUpdate, kAdd, kSub, kMul, kDiv, kMin, kMax };
 
 // Combines slices `updates` (indices.shape[:-1] + target.shape[K:]) into `target`, whose bytes must be the caller's
 // own, at index tuples `indices` [..., K]. Where tuples are equal their slices are combined in order, so the result
 // does not depend on the number of threads. If an index is bad, `target` is unchanged. kAdd of bools is "or", of
-// strings concatenation.
+// strings concatenation; kDiv by an integer 0 is InvalidArgument; kMin and kMax are of real numbers.
 absl::Status ScatterTuples(KernelContext& ctx, ScatterMode mode, const Tensor& indices, const Tensor& updates,
                            bool ignore_bad_indices, Tensor* target);
 

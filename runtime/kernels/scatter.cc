@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "nabla/runtime/dtype_switch.h"
 #include "nabla/runtime/kernels/arguments.h"
+#include "nabla/runtime/kernels/binary_functors.h"
 #include "nabla/runtime/kernels/copy.h"
 #include "nabla/runtime/kernels/gather_scatter.h"
 #include "nabla/runtime/kernels/indices.h"
@@ -47,6 +48,48 @@ struct Sub {
     }
   }
 };
+// The elementwise ops' functions of one element, narrow types by way of float.
+template <typename ForIntegers, typename ForOthers>
+struct Combine {
+  template <typename T>
+  static void Apply(T& target, const T& value) {
+    if constexpr (std::is_integral_v<T>) {
+      target = ForIntegers::Apply(target, value, 0.0);
+    } else {
+      using C = ComputeType<T>;
+      target = static_cast<T>(ForOthers::Apply(static_cast<C>(target), static_cast<C>(value), 0.0));
+    }
+  }
+};
+struct Times {
+  template <typename C>
+  static C Apply(C a, C b, double) {
+    return a * b;
+  }
+};
+struct Over {
+  template <typename C>
+  static C Apply(C a, C b, double) {
+    return a / b;
+  }
+};
+// A NaN on either side stays.
+struct Lesser {
+  template <typename C>
+  static C Apply(C a, C b, double) {
+    return b < a || b != b ? b : a;
+  }
+};
+struct Greater {
+  template <typename C>
+  static C Apply(C a, C b, double) {
+    return a < b || b != b ? b : a;
+  }
+};
+using Mul = Combine<binary_functors::IntMul, Times>;
+using Div = Combine<binary_functors::IntTruncateDiv, Over>;
+using Min = Combine<binary_functors::IntMinimum, Lesser>;
+using Max = Combine<binary_functors::IntMaximum, Greater>;
 
 // `count` slices of `slice` elements, the i-th of which goes to target + offsets[i] (negative: nowhere). A
 // `repeated` update is one element for all.
@@ -92,6 +135,15 @@ void ApplySlices(KernelContext& ctx, const int64_t* offsets, int64_t count, int6
   }
 }
 
+absl::Status CheckDivisors(const Tensor& divisors) {
+  if (!IsInteger(divisors.dtype())) return absl::OkStatus();
+  return SwitchInteger(divisors.dtype(), [&](auto zero) -> absl::Status {
+    const auto values = divisors.flat<decltype(zero)>();
+    if (std::find(values.begin(), values.end(), zero) == values.end()) return absl::OkStatus();
+    return absl::InvalidArgumentError("updates divide by an integer 0");
+  });
+}
+
 absl::Status Apply(KernelContext& ctx, ScatterMode mode, const int64_t* offsets, int64_t count, int64_t slice,
                    const Tensor& updates, bool repeated, Tensor* target) {
   if (count == 0 || slice == 0) return absl::OkStatus();
@@ -110,6 +162,15 @@ absl::Status Apply(KernelContext& ctx, ScatterMode mode, const int64_t* offsets,
       return SwitchNumeric(target->dtype(), [&](auto zero) { return apply(Add(), zero); });
     case ScatterMode::kSub:
       return SwitchNumeric(target->dtype(), [&](auto zero) { return apply(Sub(), zero); });
+    case ScatterMode::kMul:
+      return SwitchNumeric(target->dtype(), [&](auto zero) { return apply(Mul(), zero); });
+    case ScatterMode::kDiv:
+      NABLA_RETURN_IF_ERROR(CheckDivisors(updates));
+      return SwitchNumeric(target->dtype(), [&](auto zero) { return apply(Div(), zero); });
+    case ScatterMode::kMin:
+      return SwitchReal(target->dtype(), [&](auto zero) { return apply(Min(), zero); });
+    case ScatterMode::kMax:
+      return SwitchReal(target->dtype(), [&](auto zero) { return apply(Max(), zero); });
   }
   return absl::InternalError("unknown scatter mode");
 }

@@ -1,7 +1,9 @@
 // The optimizers' ops: they update variables and their slots in place.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -56,9 +58,7 @@ class LockedVariables {
   std::vector<std::unique_lock<std::shared_mutex>> locks_;
 };
 
-absl::StatusOr<double> ScalarInput(KernelContext& ctx, absl::string_view name) {
-  const int i = ctx.node().spec().FindInput(name);
-  const Tensor& tensor = ctx.input(i);
+absl::StatusOr<double> ScalarValue(const Tensor& tensor, absl::string_view name) {
   if (tensor.num_elements() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", name, "' must be a scalar, got shape ", tensor.shape().ToString()));
@@ -81,23 +81,52 @@ absl::Status CheckGradient(const Tensor& grad, const Tensor& variable) {
 // Nanoseconds per element: the loops are bound by memory, or by a square root and a division.
 constexpr double kCost = 1.0;
 
+// What the scalar inputs are called, and which number of the rule each is. The powers correct the rate.
+struct Scalars : OptimizerParams {
+  double beta1_power = 0, beta2_power = 0;
+};
+constexpr std::pair<const char*, double Scalars::*> kScalars[] = {
+    {"lr", &Scalars::rate},
+    {"alpha", &Scalars::rate},
+    {"momentum", &Scalars::momentum},
+    {"rho", &Scalars::rho},
+    {"epsilon", &Scalars::epsilon},
+    {"beta1", &Scalars::beta1},
+    {"beta2", &Scalars::beta2},
+    {"beta1_power", &Scalars::beta1_power},
+    {"beta2_power", &Scalars::beta2_power},
+    {"l1", &Scalars::l1},
+    {"l2", &Scalars::l2},
+    {"l2_shrinkage", &Scalars::l2_shrinkage},
+    {"lr_power", &Scalars::rate_power},
+};
+
 class OptimizerKernel : public Kernel {
  public:
-  OptimizerKernel(const KernelInit& init, absl::string_view grad_name)
-      : grad_(init.node().spec().FindInput(grad_name)) {
-    const DType dtype = init.node().GetAttr<DType>("T");
+  OptimizerKernel(const KernelInit& init, OptimizerRule rule) : rule_(rule) {
+    const DType dtype = init.attr<DType>("T");
     if (!IsFloating(dtype) || DTypeSize(dtype) == 1) init.Fail(UnsupportedDType(dtype));
+    const OpSpec& spec = init.node().spec();
+    grad_ = std::max(spec.FindInput("grad"), spec.FindInput("delta"));
+    indices_ = spec.FindInput("indices");
+    for (const auto& [name, number] : kScalars) {
+      const int input = spec.FindInput(name);
+      if (input >= 0) scalars_.push_back({input, number});
+    }
   }
 
- protected:
-  absl::Status Update(KernelContext& ctx, OptimizerRule rule, const OptimizerParams& params) const {
-    const int num_arrays = NumOptimizerArrays(rule);
+  absl::Status Compute(KernelContext& ctx) const override {
+    Scalars params;
+    for (const auto& [input, number] : scalars_) {
+      NABLA_ASSIGN_OR_RETURN(params.*number, ScalarValue(ctx.input(input), ctx.node().spec().inputs()[input].name));
+    }
+    params.rate *= std::sqrt(1 - params.beta2_power) / (1 - params.beta1_power);
+    const int num_arrays = NumOptimizerArrays(rule_);
     NABLA_ASSIGN_OR_RETURN(LockedVariables locked, LockedVariables::Lock(ctx, num_arrays));
     const Tensor& grad = ctx.input(grad_);
     NABLA_RETURN_IF_ERROR(CheckGradient(grad, locked.value(0)));
-    const int indices = ctx.node().spec().FindInput("indices");
-    return indices < 0 ? UpdateAll(ctx, rule, params, num_arrays, locked, grad)
-                       : UpdateRows(ctx, rule, params, num_arrays, locked, grad, ctx.input(indices));
+    return indices_ < 0 ? UpdateAll(ctx, rule_, params, num_arrays, locked, grad)
+                        : UpdateRows(ctx, rule_, params, num_arrays, locked, grad, ctx.input(indices_));
   }
 
  private:
@@ -130,85 +159,53 @@ class OptimizerKernel : public Kernel {
     return absl::OkStatus();
   }
 
-  const int grad_;
-};
-
-class GradientDescentKernel : public OptimizerKernel {
- public:
-  explicit GradientDescentKernel(const KernelInit& init) : OptimizerKernel(init, "delta") {}
-  absl::Status Compute(KernelContext& ctx) const override {
-    OptimizerParams params;
-    NABLA_ASSIGN_OR_RETURN(params.rate, ScalarInput(ctx, "alpha"));
-    return Update(ctx, OptimizerRule::kGradientDescent, params);
-  }
-};
-
-template <bool kKeras>
-class MomentumKernel : public OptimizerKernel {
- public:
-  explicit MomentumKernel(const KernelInit& init) : OptimizerKernel(init, "grad") {
-    const bool nesterov = init.attr<bool>("use_nesterov");
-    rule_ = kKeras ? (nesterov ? OptimizerRule::kKerasNesterovMomentum : OptimizerRule::kKerasMomentum)
-                   : (nesterov ? OptimizerRule::kNesterovMomentum : OptimizerRule::kMomentum);
-  }
-  absl::Status Compute(KernelContext& ctx) const override {
-    OptimizerParams params;
-    NABLA_ASSIGN_OR_RETURN(params.rate, ScalarInput(ctx, "lr"));
-    NABLA_ASSIGN_OR_RETURN(params.momentum, ScalarInput(ctx, "momentum"));
-    return Update(ctx, rule_, params);
-  }
-
- private:
-  OptimizerRule rule_;
-};
-
-class AdamKernel : public OptimizerKernel {
- public:
-  explicit AdamKernel(const KernelInit& init)
-      : OptimizerKernel(init, "grad"),
-        rule_(init.attr<bool>("use_nesterov") ? OptimizerRule::kNesterovAdam : OptimizerRule::kAdam) {}
-  absl::Status Compute(KernelContext& ctx) const override {
-    OptimizerParams params;
-    NABLA_ASSIGN_OR_RETURN(double rate, ScalarInput(ctx, "lr"));
-    NABLA_ASSIGN_OR_RETURN(double beta1_power, ScalarInput(ctx, "beta1_power"));
-    NABLA_ASSIGN_OR_RETURN(double beta2_power, ScalarInput(ctx, "beta2_power"));
-    NABLA_ASSIGN_OR_RETURN(params.beta1, ScalarInput(ctx, "beta1"));
-    NABLA_ASSIGN_OR_RETURN(params.beta2, ScalarInput(ctx, "beta2"));
-    NABLA_ASSIGN_OR_RETURN(params.epsilon, ScalarInput(ctx, "epsilon"));
-    params.rate = rate * std::sqrt(1 - beta2_power) / (1 - beta1_power);
-    return Update(ctx, rule_, params);
-  }
-
- private:
   const OptimizerRule rule_;
+  int grad_ = -1, indices_ = -1;
+  std::vector<std::pair<int, double Scalars::*>> scalars_;
 };
 
-class AdagradKernel : public OptimizerKernel {
- public:
-  explicit AdagradKernel(const KernelInit& init)
-      : OptimizerKernel(init, "grad"),
-        rule_(init.attr<bool>("update_slots") ? OptimizerRule::kAdagrad : OptimizerRule::kAdagradFrozen) {}
-  absl::Status Compute(KernelContext& ctx) const override {
-    OptimizerParams params;
-    NABLA_ASSIGN_OR_RETURN(params.rate, ScalarInput(ctx, "lr"));
-    return Update(ctx, rule_, params);
-  }
-
- private:
-  const OptimizerRule rule_;
+// An op's rule, and the other one that it has if the attr `flag` is true.
+struct OptimizerOp {
+  const char* name;
+  OptimizerRule rule;
+  const char* flag = nullptr;
+  OptimizerRule flagged_rule = rule;
 };
+constexpr OptimizerOp kDense[] = {
+    {"GradientDescent", OptimizerRule::kGradientDescent},
+    {"Adam", OptimizerRule::kAdam, "use_nesterov", OptimizerRule::kNesterovAdam},
+    {"AdamWithAmsgrad", OptimizerRule::kAmsgrad},
+    {"AdaMax", OptimizerRule::kAdaMax},
+};
+constexpr OptimizerOp kDenseAndSparse[] = {
+    {"ProximalGradientDescent", OptimizerRule::kProximalGradientDescent},
+    {"Momentum", OptimizerRule::kMomentum, "use_nesterov", OptimizerRule::kNesterovMomentum},
+    {"KerasMomentum", OptimizerRule::kKerasMomentum, "use_nesterov", OptimizerRule::kKerasNesterovMomentum},
+    {"Adagrad", OptimizerRule::kAdagradFrozen, "update_slots", OptimizerRule::kAdagrad},
+    {"AdagradV2", OptimizerRule::kAdagradFrozen, "update_slots", OptimizerRule::kAdagrad},
+    {"ProximalAdagrad", OptimizerRule::kProximalAdagrad},
+    {"Adadelta", OptimizerRule::kAdadelta},
+    {"RMSProp", OptimizerRule::kRmsProp},
+    {"CenteredRMSProp", OptimizerRule::kCenteredRmsProp},
+    {"Ftrl", OptimizerRule::kFtrl, "multiply_linear_by_lr", OptimizerRule::kFtrlScaledLinear},
+    {"FtrlV2", OptimizerRule::kFtrl, "multiply_linear_by_lr", OptimizerRule::kFtrlScaledLinear},
+};
+
+void AddOptimizer(KernelRegistry& registry, absl::string_view prefix, const OptimizerOp& op) {
+  registry.AddFactory(absl::StrCat(prefix, op.name), [op](const KernelInit& init) -> std::unique_ptr<Kernel> {
+    const bool flagged = op.flag != nullptr && init.attr<bool>(op.flag);
+    return std::make_unique<OptimizerKernel>(init, flagged ? op.flagged_rule : op.rule);
+  });
+}
 
 }  // namespace
 
 void RegisterTrainingKernels(KernelRegistry& registry) {
-  registry.Add<GradientDescentKernel>("ResourceApplyGradientDescent");
-  registry.Add<MomentumKernel<false>>("ResourceApplyMomentum");
-  registry.Add<MomentumKernel<false>>("ResourceSparseApplyMomentum");
-  registry.Add<MomentumKernel<true>>("ResourceApplyKerasMomentum");
-  registry.Add<MomentumKernel<true>>("ResourceSparseApplyKerasMomentum");
-  registry.Add<AdamKernel>("ResourceApplyAdam");
-  registry.Add<AdagradKernel>("ResourceApplyAdagrad");
-  registry.Add<AdagradKernel>("ResourceSparseApplyAdagrad");
+  for (const OptimizerOp& op : kDense) AddOptimizer(registry, "ResourceApply", op);
+  for (const OptimizerOp& op : kDenseAndSparse) {
+    AddOptimizer(registry, "ResourceApply", op);
+    AddOptimizer(registry, "ResourceSparseApply", op);
+  }
 }
 
 }  // namespace nabla

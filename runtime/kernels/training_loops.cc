@@ -22,13 +22,29 @@ OptimizerLoop FindOptimizerLoop(OptimizerRule rule, bool is_double) {
 int NumOptimizerArrays(OptimizerRule rule) {
   switch (rule) {
     case OptimizerRule::kGradientDescent:
+    case OptimizerRule::kProximalGradientDescent:
       return 1;
+    case OptimizerRule::kMomentum:
+    case OptimizerRule::kNesterovMomentum:
+    case OptimizerRule::kKerasMomentum:
+    case OptimizerRule::kKerasNesterovMomentum:
+    case OptimizerRule::kAdagrad:
+    case OptimizerRule::kAdagradFrozen:
+    case OptimizerRule::kProximalAdagrad:
+      return 2;
+    case OptimizerRule::kAdadelta:
+    case OptimizerRule::kRmsProp:
     case OptimizerRule::kAdam:
     case OptimizerRule::kNesterovAdam:
+    case OptimizerRule::kAdaMax:
+    case OptimizerRule::kFtrl:
+    case OptimizerRule::kFtrlScaledLinear:
       return 3;
-    default:
-      return 2;
+    case OptimizerRule::kCenteredRmsProp:
+    case OptimizerRule::kAmsgrad:
+      return 4;
   }
+  return 0;
 }
 
 namespace {
@@ -40,7 +56,8 @@ void RunNarrow(OptimizerRule rule, void* const* arrays, const void* grad, int64_
   const int num_arrays = NumOptimizerArrays(rule);
   const OptimizerLoop loop = FindOptimizerLoop(rule, /*is_double=*/false);
   float wide[kMaxOptimizerArrays][kBlock], wide_grad[kBlock];
-  void* wide_arrays[kMaxOptimizerArrays] = {wide[0], wide[1], wide[2]};
+  void* wide_arrays[kMaxOptimizerArrays];
+  for (int k = 0; k < num_arrays; ++k) wide_arrays[k] = wide[k];
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t size = std::min(kBlock, n - begin);
     for (int k = 0; k < num_arrays; ++k) {

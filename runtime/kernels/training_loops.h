@@ -11,25 +11,35 @@
 namespace nabla {
 
 enum class OptimizerRule {
-  kGradientDescent,        // arrays: var
-  kMomentum,               // var, accum
-  kNesterovMomentum,       // var, accum
-  kKerasMomentum,          // var, accum: the learning rate is inside the accumulator
-  kKerasNesterovMomentum,  // var, accum
-  kAdam,                   // var, m, v
-  kNesterovAdam,           // var, m, v
-  kAdagrad,                // var, accum
-  kAdagradFrozen,          // var, accum, which stays as it is
+  kGradientDescent,          // arrays: var
+  kProximalGradientDescent,  // var
+  kMomentum,                 // var, accum
+  kNesterovMomentum,         // var, accum
+  kKerasMomentum,            // var, accum: the learning rate is inside the accumulator
+  kKerasNesterovMomentum,    // var, accum
+  kAdagrad,                  // var, accum
+  kAdagradFrozen,            // var, accum, which stays as it is
+  kProximalAdagrad,          // var, accum
+  kAdadelta,                 // var, accum, accum_update
+  kRmsProp,                  // var, ms, mom
+  kCenteredRmsProp,          // var, mg, ms, mom
+  kAdam,                     // var, m, v
+  kNesterovAdam,             // var, m, v
+  kAmsgrad,                  // var, m, v, vhat
+  kAdaMax,                   // var, m, v
+  kFtrl,                     // var, accum, linear
+  kFtrlScaledLinear,         // var, accum, linear, which is multiplied by the learning rate
 };
 
-// The numbers that a rule uses.
+// The numbers that a rule uses; the others do not matter.
 struct OptimizerParams {
-  double rate = 0;  // the learning rate; Adam's includes the bias correction
-  double momentum = 0;
-  double beta1 = 0, beta2 = 0, epsilon = 0;
+  double rate = 0;  // the learning rate; Adam's and its kin's includes the bias correction
+  double momentum = 0, rho = 0, epsilon = 0;
+  double beta1 = 0, beta2 = 0;
+  double l1 = 0, l2 = 0, l2_shrinkage = 0, rate_power = 0;
 };
 
-inline constexpr int kMaxOptimizerArrays = 3;
+inline constexpr int kMaxOptimizerArrays = 4;
 
 // arrays[0..]: the variable and its slots, updated in place by the gradient; each of n elements of T, float or double.
 using OptimizerLoop = void (*)(void* const* arrays, const void* grad, int64_t n, const OptimizerParams& params);

@@ -186,6 +186,15 @@ absl::Status ScatterCompute(KernelContext& ctx) {
   return ScatterRows(ctx, mode, ctx.input(1), ctx.input(2), &variable->mutable_value());
 }
 
+template <ScatterMode mode>
+absl::Status ScatterNdCompute(KernelContext& ctx) {
+  NABLA_ASSIGN_OR_RETURN(const bool ignore, IgnoresBadIndices(ctx.node()));
+  NABLA_ASSIGN_OR_RETURN(Variable * variable, VariableFromHandle(ctx.input(0)));
+  std::unique_lock<std::shared_mutex> lock(variable->mutex());
+  NABLA_RETURN_IF_ERROR(PrepareUpdate(variable, ctx.input(0), ctx.input(2).dtype()));
+  return ScatterTuples(ctx, mode, ctx.input(1), ctx.input(2), ignore, &variable->mutable_value());
+}
+
 }  // namespace
 
 void RegisterVariableKernels(KernelRegistry& registry) {
@@ -201,7 +210,16 @@ void RegisterVariableKernels(KernelRegistry& registry) {
   registry.Add("ResourceGatherNd", GatherNdCompute);
   registry.Add("ResourceScatterAdd", ScatterCompute<ScatterMode::kAdd>);
   registry.Add("ResourceScatterSub", ScatterCompute<ScatterMode::kSub>);
+  registry.Add("ResourceScatterMul", ScatterCompute<ScatterMode::kMul>);
+  registry.Add("ResourceScatterDiv", ScatterCompute<ScatterMode::kDiv>);
+  registry.Add("ResourceScatterMin", ScatterCompute<ScatterMode::kMin>);
+  registry.Add("ResourceScatterMax", ScatterCompute<ScatterMode::kMax>);
   registry.Add("ResourceScatterUpdate", ScatterCompute<ScatterMode::kUpdate>);
+  registry.Add("ResourceScatterNdUpdate", ScatterNdCompute<ScatterMode::kUpdate>);
+  registry.Add("ResourceScatterNdAdd", ScatterNdCompute<ScatterMode::kAdd>);
+  registry.Add("ResourceScatterNdSub", ScatterNdCompute<ScatterMode::kSub>);
+  registry.Add("ResourceScatterNdMin", ScatterNdCompute<ScatterMode::kMin>);
+  registry.Add("ResourceScatterNdMax", ScatterNdCompute<ScatterMode::kMax>);
 }
 
 }  // namespace nabla

@@ -37,15 +37,21 @@ Reasons WithoutKernel() {
 Reasons TestedElsewhere() {
   Reasons reasons;
   Add("tests/runtime/kernels/variable_kernels_test.cc",
-      {"VarHandleOp", "ReadVariableOp", "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp",
-       "VarIsInitializedOp", "VariableShape", "DestroyResourceOp", "ResourceGather", "ResourceGatherNd",
-       "ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterUpdate"},
+      {"VarHandleOp",           "ReadVariableOp",          "AssignVariableOp",     "AssignAddVariableOp",
+       "AssignSubVariableOp",   "VarIsInitializedOp",      "VariableShape",        "DestroyResourceOp",
+       "ResourceGather",        "ResourceGatherNd",        "ResourceScatterAdd",   "ResourceScatterSub",
+       "ResourceScatterMul",    "ResourceScatterDiv",      "ResourceScatterMin",   "ResourceScatterMax",
+       "ResourceScatterUpdate", "ResourceScatterNdUpdate", "ResourceScatterNdAdd", "ResourceScatterNdSub",
+       "ResourceScatterNdMin",  "ResourceScatterNdMax"},
       &reasons);
-  Add("tests/runtime/kernels/training_kernels_test.cc",
-      {"ResourceApplyAdagrad", "ResourceApplyAdam", "ResourceApplyGradientDescent", "ResourceApplyKerasMomentum",
-       "ResourceApplyMomentum", "ResourceSparseApplyAdagrad", "ResourceSparseApplyKerasMomentum",
-       "ResourceSparseApplyMomentum"},
-      &reasons);
+  for (const char* rule :
+       {"GradientDescent", "Adam", "AdamWithAmsgrad", "AdaMax", "ProximalGradientDescent", "Momentum", "KerasMomentum",
+        "Adagrad", "AdagradV2", "ProximalAdagrad", "Adadelta", "RMSProp", "CenteredRMSProp", "Ftrl", "FtrlV2"}) {
+    for (const char* form : {"ResourceApply", "ResourceSparseApply"}) {
+      const std::string op = std::string(form) + rule;
+      if (OpRegistry::Global().Find(op) != nullptr) reasons[op] = "tests/runtime/kernels/training_kernels_test.cc";
+    }
+  }
   Add("tests/runtime/kernels/basic_kernels_test.cc", {"PrintV2", "Placeholder", "PlaceholderV2"}, &reasons);
   Add("tests/graph/control_flow_test.cc: analysed, not run yet",
       {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger", "Abort"}, &reasons);

@@ -103,6 +103,9 @@ def main():
         with open(path, encoding='utf-8') as source:
             text = source.read()
             words.update(re.findall(r'"(\w+)"', text))
+            # The optimizers' rules have a dense and a sparse form.
+            if '"ResourceApply"' in text:
+                words.update(form + word for form in ('ResourceApply', 'ResourceSparseApply') for word in set(words))
             # Control flow has a second set of ops, for references.
             if '"Ref"' in text:
                 words.update('Ref' + word for word in ('Enter', 'Exit', 'Merge', 'NextIteration', 'Switch'))

@@ -35,11 +35,12 @@ def dims(value):
     return ",".join(map(str, np.shape(value))) or "-"
 
 
-def case(op, slots, scalars, grad_name="grad", sparse=None, dtype=tf.float64, **attrs):
+def case(op, slots, scalars, grad_name="grad", sparse=None, dtype=tf.float64, variant=None, **attrs):
     rng = np.random.RandomState(1)
     np_dtype = dtype.as_numpy_dtype
     name = "_".join([op, NAMES.get(dtype.name, dtype.name)] + [k for k, v in attrs.items() if v] +
-                    (["not_" + k for k, v in attrs.items() if not v]) + ([sparse.name] if sparse else []))
+                    (["not_" + k for k, v in attrs.items() if not v]) + ([sparse.name] if sparse else []) +
+                    ([variant] if variant else []))
     print("case", name, op, NAMES.get(dtype.name, dtype.name))
     for key, value in attrs.items():
         print("attr", key, int(value))
@@ -55,7 +56,7 @@ def case(op, slots, scalars, grad_name="grad", sparse=None, dtype=tf.float64, **
             kwargs = dict(zip(slots, handles))
             inputs = {}
             for key, value in scalars.items():
-                if key.endswith("_power"):
+                if key.startswith("beta") and key.endswith("_power"):
                     value = value**(step + 1)
                 inputs[key] = np.array(value, np_dtype)
             shape = [len(INDICES[step]), SHAPE[1]] if sparse else SHAPE
@@ -88,3 +89,35 @@ for dtype in [tf.float64, tf.float32, tf.float16, tf.bfloat16]:
         case("ResourceApplyAdagrad", ["var", "accum"], {"lr": 0.1}, dtype=dtype, update_slots=update)
         case("ResourceSparseApplyAdagrad", ["var", "accum"], {"lr": 0.1}, sparse=tf.int32, dtype=dtype,
              update_slots=update)
+
+
+def both(rule, slots, scalars, sparse=True, **attrs):
+    """The dense op in double and float, and the sparse one in double."""
+    for dtype in [tf.float64, tf.float32]:
+        case("ResourceApply" + rule, slots, scalars, dtype=dtype, **attrs)
+    if sparse:
+        case("ResourceSparseApply" + rule, slots, scalars, sparse=tf.int64, **attrs)
+
+
+proximal = {"alpha": 0.1, "l1": 0.3, "l2": 0.2}
+case("ResourceApplyProximalGradientDescent", ["var"], proximal, grad_name="delta")
+case("ResourceSparseApplyProximalGradientDescent", ["var"], proximal, sparse=tf.int32)
+both("ProximalAdagrad", ["var", "accum"], {"lr": 0.1, "l1": 0.3, "l2": 0.2})
+for update in [True, False]:
+    both("AdagradV2", ["var", "accum"], {"lr": 0.1, "epsilon": 0.01}, update_slots=update)
+both("Adadelta", ["var", "accum", "accum_update"], {"lr": 0.5, "rho": 0.9, "epsilon": 1e-3})
+rms = {"lr": 0.1, "rho": 0.9, "momentum": 0.8, "epsilon": 1e-3}
+both("RMSProp", ["var", "ms", "mom"], rms)
+both("CenteredRMSProp", ["var", "mg", "ms", "mom"], {**rms, "epsilon": 2})
+both("AdamWithAmsgrad", ["var", "m", "v", "vhat"], {**adam, "epsilon": 0.01}, sparse=False)
+both("AdaMax", ["var", "m", "v"], {k: v for k, v in adam.items() if k != "beta2_power"}, sparse=False)
+for scaled in [False, True]:
+    for power in [-0.5, -0.3]:
+        ftrl = {"lr": 0.1, "l1": 0.5, "l2": 0.2, "lr_power": power}
+        attrs = {"multiply_linear_by_lr": scaled, "variant": str(-power).replace(".", "_")}
+        both("Ftrl", ["var", "accum", "linear"], ftrl, **attrs)
+        both("FtrlV2", ["var", "accum", "linear"], {**ftrl, "l2_shrinkage": 0.3}, **attrs)
+for dtype in [tf.float16, tf.bfloat16]:
+    case("ResourceApplyRMSProp", ["var", "ms", "mom"], rms, dtype=dtype)
+    case("ResourceSparseApplyAdadelta", ["var", "accum", "accum_update"], {"lr": 0.5, "rho": 0.9, "epsilon": 1e-3},
+         sparse=tf.int32, dtype=dtype)

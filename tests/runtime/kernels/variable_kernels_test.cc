@@ -137,6 +137,69 @@ TEST_F(VariableKernelsTest, DeclaredShapesAreCheckedWhenTheGraphIsBuilt) {
   EXPECT_THAT(std::string(scope_.status().message()), HasSubstr("[3]"));
 }
 
+TEST_F(VariableKernelsTest, ScattersCombineRowsInOrder) {
+  Output v = Handle("v");
+  const Tensor rows = Tensor::Vector<int32_t>({2, 0, 2});
+  const Tensor updates = Tensor::Of<float>({3, 2}, {2, 4, 10, 0.5, 4, -2});
+  const struct {
+    const char* op;
+    std::vector<float> after;
+  } cases[] = {
+      {"ResourceScatterMul", {10, 1, 3, 4, 40, -48}},
+      {"ResourceScatterDiv", {0.1f, 4, 3, 4, 0.625f, -0.75f}},
+      {"ResourceScatterMin", {1, 0.5f, 3, 4, 2, -2}},
+      {"ResourceScatterMax", {10, 2, 3, 4, 5, 6}},
+  };
+  for (const auto& c : cases) {
+    Run({Do("AssignVariableOp", v, Matrix())});
+    Run({Scatter(c.op, v, rows, updates)});
+    EXPECT_EQ(Floats(Read(v)), c.after) << c.op;
+  }
+}
+
+TEST_F(VariableKernelsTest, ScattersOfTuples) {
+  Output v = Handle("v");
+  const Tensor at = Tensor::Of<int64_t>({3, 2}, {2, 1, 0, 0, 2, 1});
+  const Tensor updates = Tensor::Vector<float>({10, -20, 30});
+  const struct {
+    const char* op;
+    std::vector<float> after;
+  } cases[] = {
+      {"ResourceScatterNdUpdate", {-20, 2, 3, 4, 5, 30}}, {"ResourceScatterNdAdd", {-19, 2, 3, 4, 5, 46}},
+      {"ResourceScatterNdSub", {21, 2, 3, 4, 5, -34}},    {"ResourceScatterNdMin", {-20, 2, 3, 4, 5, 6}},
+      {"ResourceScatterNdMax", {1, 2, 3, 4, 5, 30}},
+  };
+  for (const auto& c : cases) {
+    Run({Do("AssignVariableOp", v, Matrix())});
+    Run({Scatter(c.op, v, at, updates)});
+    EXPECT_EQ(Floats(Read(v)), c.after) << c.op;
+  }
+}
+
+TEST_F(VariableKernelsTest, ScattersRefuseWhatTheyCannotDo) {
+  Output v = Handle("v"), n = Handle("n", DType::kInt32);
+  Run({Do("AssignVariableOp", v, Matrix()), Do("AssignVariableOp", n, Tensor::Vector<int32_t>({7, 8}))});
+  const Tensor far = Tensor::Of<int32_t>({1, 2}, {0, 2});
+  EXPECT_THAT(Message(Scatter("ResourceScatterNdAdd", v, far, Tensor::Vector<float>({1}))), HasSubstr("[0, 2]"));
+  Node* const ignoring = NodeBuilder(scope_, "ResourceScatterNdAdd")
+                             .Input(v)
+                             .Input(far)
+                             .Input(Tensor::Vector<float>({1}))
+                             .Attr("bad_indices_policy", "IGNORE")
+                             .Finish();
+  Run({ignoring});
+  EXPECT_THAT(Floats(Read(v)), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(
+      Message(Scatter("ResourceScatterDiv", n, Tensor::Vector<int32_t>({0, 1}), Tensor::Vector<int32_t>({2, 0}))),
+      HasSubstr("integer 0"));
+  EXPECT_THAT(Fetch(Read(n, DType::kInt32)).flat<int32_t>(), ElementsAre(7, 8));
+  Output c = Handle("c", DType::kComplex64);
+  Run({Do("AssignVariableOp", c, Tensor::Vector<std::complex<float>>({{1, 2}}))});
+  EXPECT_THAT(Message(Scatter("ResourceScatterMax", c, Tensor::Vector<int32_t>({0}),
+                              Tensor::Vector<std::complex<float>>({{1, 2}}))),
+              HasSubstr("complex64"));
+}
+
 TEST_F(VariableKernelsTest, ShapeOfAVariable) {
   Output v = Handle("v");
   Run({Do("AssignVariableOp", v, Matrix())});
