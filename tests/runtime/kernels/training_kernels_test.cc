@@ -326,7 +326,8 @@ TEST_F(TrainingErrorsTest, DeclaredShapesAreCheckedWhenTheGraphIsBuilt) {
     builder.Input(ops::VarHandleOp(scope, DType::kFloat, {4, 2})).Input(ops::VarHandleOp(scope, DType::kFloat, slot));
     builder.Input(rate).Input(grad);
     if (indices) builder.Input(*indices);
-    EXPECT_EQ(builder.Input(rate).Finish() == nullptr, !scope.ok());
+    Node* const node = builder.Input(rate).Finish();
+    EXPECT_EQ(node != nullptr, scope.ok());
     return std::string(scope.status().message());
   };
   const Tensor dense = Tensor::Zeros(DType::kFloat, {4, 2}), rows = Tensor::Zeros(DType::kFloat, {3, 2});
