@@ -12,9 +12,13 @@ struct Family {
 
 // One row per family, each in ops/<name>.cc (and files beside it whose names begin with the same word).
 constexpr Family kFamilies[] = {
-    {"array_ops", RegisterArrayOps},       {"control_flow_ops", RegisterControlFlowOps},
-    {"math_ops", RegisterMathOps},         {"nn_ops", RegisterNnOps},
-    {"random_ops", RegisterRandomOps},     {"state_ops", RegisterStateOps},
+    {"array_ops", RegisterArrayOps},
+    {"control_flow_ops", RegisterControlFlowOps},
+    {"math_ops", RegisterMathOps},
+    {"nn_ops", RegisterNnOps},
+    {"random_ops", RegisterRandomOps},
+    {"state_ops", RegisterStateOps},
+    {"tensor_list_ops", RegisterTensorListOps},
     {"training_ops", RegisterTrainingOps},
 };
 
