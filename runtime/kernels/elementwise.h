@@ -30,6 +30,7 @@ struct SimdUnaryRow {
   double cost;
   UnaryLoop float_loop;
   UnaryLoop double_loop;
+  UnaryLoop float_stream_loop;  // writes past the caches: see stream.h
 };
 struct SimdBinaryRow {
   const char* op;

@@ -14,6 +14,7 @@
 #include "nabla/runtime/kernels/narrow.h"
 #include "nabla/runtime/kernels/reduce.h"
 #include "nabla/runtime/kernels/simd_softmax.h"
+#include "nabla/runtime/kernels/stream.h"
 
 namespace nabla {
 namespace {
@@ -92,7 +93,7 @@ class BiasAddGradKernel : public Kernel {
 
 // ---- softmax ----
 
-constexpr double kSoftmaxCost = 1.0;
+constexpr double kSoftmaxCost = 0.6;
 
 // Rows of any floating type as rows of the type that is computed in. Without a copy where that is the same.
 template <typename T>
@@ -145,13 +146,15 @@ absl::Status Softmax(KernelContext& ctx) {
     const auto& rows = SimdSoftmaxRows(ComputeType<T>());
     const T* from = x.data<T>();
     T* to = y->data<T>();
+    const bool stream = y->num_bytes() >= kStreamBytes && to != from && std::is_same_v<T, ComputeType<T>>;
     ctx.ParallelFor(x.num_elements() / n, kSoftmaxCost * static_cast<double>(n) + 20, [&](int64_t begin, int64_t end) {
       ReadRow<T> read(n);
       WriteRow<T> write(n);
       for (int64_t i = begin; i < end; ++i) {
-        (kLog ? rows.log_softmax : rows.softmax)(read(from + i * n, n), write.Get(to + i * n), n);
+        (kLog ? rows.log_softmax : rows.softmax)(read(from + i * n, n), write.Get(to + i * n), n, stream);
         write.Put(to + i * n, n);
       }
+      if (stream) FinishStreaming();
     });
     return absl::OkStatus();
   });

@@ -9,9 +9,11 @@
 #define NABLA_RUNTIME_KERNELS_SIMD_LOOPS_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "nabla/runtime/kernels/elementwise.h"
 
@@ -37,6 +39,13 @@ HWY_INLINE void StoreFirst(hn::Vec<D> v, D d, T* HWY_RESTRICT p, size_t n) {
   std::memcpy(p, buffer, n * sizeof(T));
 }
 
+// How many of the n elements at p lie before the first place where a vector is aligned, as streaming must be.
+template <class D, typename T = hn::TFromD<D>>
+HWY_INLINE size_t ElementsToAlignment(D d, const T* p, size_t n) {
+  const size_t lanes = hn::Lanes(d);
+  return std::min(n, (lanes - reinterpret_cast<uintptr_t>(p) / sizeof(T) % lanes) % lanes);
+}
+
 template <class Op, typename T>
 void RunUnary(const void* x_bytes, void* y_bytes, int64_t n, double param) {
   const hn::ScalableTag<T> d;
@@ -53,6 +62,27 @@ void RunUnary(const void* x_bytes, void* y_bytes, int64_t n, double param) {
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) hn::StoreU(op(d, hn::LoadU(d, x + i), p), d, y + i);
   if (i < count) StoreFirst(op(d, LoadFirst(d, x + i, count - i), p), d, y + i, count - i);
+}
+
+// The same past the caches (stream.h). The argument is asked for a page ahead: the processor's own prefetching stops at
+// the end of every page, and the arithmetic would wait at each.
+template <class Op, typename T>
+void StreamUnary(const void* x_bytes, void* y_bytes, int64_t n, double param) {
+  constexpr uintptr_t kAhead = 4096;
+  const hn::ScalableTag<T> d;
+  const T* x = static_cast<const T*>(x_bytes);
+  T* y = static_cast<T*>(y_bytes);
+  const size_t count = static_cast<size_t>(n);
+  const size_t lanes = hn::Lanes(d);
+  const auto p = hn::Set(d, static_cast<T>(param));
+  const Op op{};
+  size_t i = ElementsToAlignment(d, y, count);
+  RunUnary<Op, T>(x, y, static_cast<int64_t>(i), param);
+  for (; i + lanes <= count; i += lanes) {
+    hwy::Prefetch(reinterpret_cast<const T*>(reinterpret_cast<uintptr_t>(x + i) + kAhead));
+    hn::Stream(op(d, hn::LoadU(d, x + i), p), d, y + i);
+  }
+  RunUnary<Op, T>(x + i, y + i, static_cast<int64_t>(count - i), param);
 }
 
 template <class Op, typename T>

@@ -36,11 +36,25 @@ T RowMax(const T* x, int64_t n) {
   const size_t lanes = hn::Lanes(d);
   constexpr T kLeast = -std::numeric_limits<T>::infinity();
   auto most = hn::Set(d, kLeast);
+  auto most2 = most;
+  auto most3 = most;
+  auto most4 = most;
   size_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    most = hn::Max(hn::LoadU(d, x + i), most);
+    most2 = hn::Max(hn::LoadU(d, x + i + lanes), most2);
+    most3 = hn::Max(hn::LoadU(d, x + i + 2 * lanes), most3);
+    most4 = hn::Max(hn::LoadU(d, x + i + 3 * lanes), most4);
+  }
+  most = hn::Max(hn::Max(most, most2), hn::Max(most3, most4));
   for (; i + lanes <= count; i += lanes) most = hn::Max(hn::LoadU(d, x + i), most);
   if (i < count) most = hn::Max(LoadFirstOr(d, x + i, count - i, kLeast), most);
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
+
+// Rows of up to so many bytes fit the first-level cache with the next row, which is asked for while one is worked on:
+// the processor's own prefetching stops at the end of every page.
+constexpr int64_t kShortRow = 8192;
 
 // The sum of e^(x - most); each term goes to y if `kStore`.
 template <typename T, bool kStore>
@@ -49,9 +63,11 @@ T RowExpSum(const T* x, T most, T* y, int64_t n) {
   const size_t count = static_cast<size_t>(n);
   const size_t lanes = hn::Lanes(d);
   const auto shift = hn::Set(d, most);
+  const uintptr_t ahead = count * sizeof(T) <= kShortRow ? count * sizeof(T) : 0;
   auto sum = hn::Zero(d);
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
+    hwy::Prefetch(reinterpret_cast<const T*>(reinterpret_cast<uintptr_t>(x + i) + ahead));
     const auto e = SafeExp(d, hn::Sub(hn::LoadU(d, x + i), shift));
     if (kStore) hn::StoreU(e, d, y + i);
     sum = hn::Add(sum, e);
@@ -68,28 +84,48 @@ T RowExpSum(const T* x, T most, T* y, int64_t n) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-template <typename T>
-void Scale(T* y, T factor, int64_t n) {
+// y = f(x), x being a vector of T.
+template <typename T, class F>
+void MapRow(const T* x, T* y, int64_t n, bool stream, F f) {
   const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto f = hn::Set(d, factor);
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, y + i), f), d, y + i);
-  for (; i < n; ++i) y[i] *= factor;
+  const size_t count = static_cast<size_t>(n);
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  if (stream) {
+    i = ElementsToAlignment(d, y, count);
+    if (i > 0) StoreFirst(f(LoadFirst(d, x, i)), d, y, i);
+    for (; i + lanes <= count; i += lanes) hn::Stream(f(hn::LoadU(d, x + i)), d, y + i);
+  } else {
+    for (; i + lanes <= count; i += lanes) hn::StoreU(f(hn::LoadU(d, x + i)), d, y + i);
+  }
+  if (i < count) StoreFirst(f(LoadFirst(d, x + i, count - i)), d, y + i, count - i);
 }
 
 template <typename T>
-void SoftmaxRow(const T* x, T* y, int64_t n) {
+void Scale(const T* x, T factor, T* y, int64_t n, bool stream) {
+  const auto f = hn::Set(hn::ScalableTag<T>(), factor);
+  MapRow(x, y, n, stream, [f](auto v) { return hn::Mul(v, f); });
+}
+
+template <typename T>
+void SoftmaxRow(const T* x, T* y, int64_t n, bool stream) {
   const T most = RowMax(x, n);
-  const T sum = RowExpSum<T, true>(x, most, y, n);
-  Scale(y, 1 / sum, n);
+  // The exponentials stay in the cache, if they fit.
+  HWY_ALIGN T buffer[kShortRow / sizeof(T)];
+  const bool is_short = n * static_cast<int64_t>(sizeof(T)) <= kShortRow;
+  T* const exponentials = stream && is_short ? buffer : y;
+  const T sum = RowExpSum<T, true>(x, most, exponentials, n);
+  Scale(exponentials, 1 / sum, y, n, stream && is_short);
 }
 
 template <typename T>
-void LogSoftmaxRow(const T* x, T* y, int64_t n) {
+void LogSoftmaxRow(const T* x, T* y, int64_t n, bool stream) {
   const T most = RowMax(x, n);
   const T log_sum = std::log(RowExpSum<T, false>(x, most, nullptr, n));
-  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - most) - log_sum;
+  const hn::ScalableTag<T> d;
+  const auto shift = hn::Set(d, most);
+  const auto log_sums = hn::Set(d, log_sum);
+  MapRow(x, y, n, stream, [shift, log_sums](auto v) { return hn::Sub(hn::Sub(v, shift), log_sums); });
 }
 
 template <typename T>
@@ -126,7 +162,7 @@ T SparseCrossEntropyRow(const T* x, int64_t label, T* backprop, int64_t n) {
   const T most = RowMax(x, n);
   const T shifted = x[label] - most;
   const T sum = RowExpSum<T, true>(x, most, backprop, n);
-  Scale(backprop, 1 / sum, n);
+  Scale(backprop, 1 / sum, backprop, n, false);
   backprop[label] -= 1;
   return std::log(sum) - shifted;
 }

@@ -64,7 +64,7 @@ NABLA_UNARY_FUNCTOR(ErfOp, SafeErf(d, x))
 #undef NABLA_UNARY_FUNCTOR
 
 #define NABLA_ROW(op, cost, functor) \
-  SimdUnaryRow { op, cost, &RunUnary<functor, float>, &RunUnary<functor, double> }
+  SimdUnaryRow { op, cost, &RunUnary<functor, float>, &RunUnary<functor, double>, &StreamUnary<functor, float> }
 
 absl::Span<const SimdUnaryRow> UnaryRows() {
   static constexpr SimdUnaryRow kRows[] = {
@@ -84,18 +84,18 @@ absl::Span<const SimdUnaryRow> UnaryRows() {
       NABLA_ROW("Relu6", 0.1, Relu6Op),
       NABLA_ROW("LeakyRelu", 0.1, LeakyReluOp),
       NABLA_ROW("Softsign", 0.3, SoftsignOp),
-      NABLA_ROW("Exp", 0.6, ExpOp),
-      NABLA_ROW("Expm1", 0.8, Expm1Op),
+      NABLA_ROW("Exp", 0.3, ExpOp),
+      NABLA_ROW("Expm1", 0.4, Expm1Op),
       NABLA_ROW("Log", 0.8, LogOp),
       NABLA_ROW("Log1p", 1.0, Log1pOp),
       NABLA_ROW("Sin", 0.7, SinOp),
       NABLA_ROW("Cos", 0.7, CosOp),
-      NABLA_ROW("Tanh", 1.0, TanhOp),
-      NABLA_ROW("Sigmoid", 0.8, SigmoidOp),
-      NABLA_ROW("Elu", 0.9, EluOp),
-      NABLA_ROW("Selu", 0.9, SeluOp),
-      NABLA_ROW("Softplus", 1.4, SoftplusOp),
-      NABLA_ROW("Erf", 1.0, ErfOp),
+      NABLA_ROW("Tanh", 0.5, TanhOp),
+      NABLA_ROW("Sigmoid", 0.4, SigmoidOp),
+      NABLA_ROW("Elu", 0.4, EluOp),
+      NABLA_ROW("Selu", 0.4, SeluOp),
+      NABLA_ROW("Softplus", 1.2, SoftplusOp),
+      NABLA_ROW("Erf", 0.6, ErfOp),
   };
   return kRows;
 }

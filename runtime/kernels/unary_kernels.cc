@@ -20,6 +20,7 @@ namespace {
 struct UnaryOp {
   double cost = 1;
   LoopsByDType<UnaryLoop> loops;
+  LoopsByDType<UnaryLoop> stream_loops;  // of the same dtypes or fewer
 };
 
 class UnaryKernel : public Kernel {
@@ -35,6 +36,7 @@ class UnaryKernel : public Kernel {
     }
     in_size_ = DTypeSize(in);
     out_size_ = DTypeSize(out);
+    stream_loop_ = op.stream_loops.Get(in);
     narrow_output_ = narrow_ != DType::kInvalid && out == narrow_;
     if (const float* alpha = init.find_attr<float>("alpha")) param_ = *alpha;
   }
@@ -50,6 +52,11 @@ class UnaryKernel : public Kernel {
     } else {
       const bool stream = n * out_size_ >= kStreamBytes && from != to;
       ctx.StoppableParallelFor(n, cost_, [&](int64_t begin, int64_t end) {
+        if (stream && stream_loop_ != nullptr) {
+          stream_loop_(from + begin * in_size_, to + begin * out_size_, end - begin, param_);
+          FinishStreaming();
+          return;
+        }
         ProduceElements(to, begin, end, out_size_, stream, [&](char* out, int64_t first, int64_t last) {
           Run(from + first * in_size_, out, last - first);
         });
@@ -81,6 +88,7 @@ class UnaryKernel : public Kernel {
   }
 
   UnaryLoop loop_ = nullptr;
+  UnaryLoop stream_loop_ = nullptr;
   double cost_;
   double param_ = 0;
   int64_t in_size_ = 0;
@@ -175,6 +183,7 @@ UnaryOps AllUnaryOps() {
     op.cost = row.cost;
     op.loops.Set(DType::kFloat, row.float_loop);
     op.loops.Set(DType::kDouble, row.double_loop);
+    op.stream_loops.Set(DType::kFloat, row.float_stream_loop);
   }
   Row<IntNeg, SignedTypes>(ops, "Neg", 0.2);
   Row<IntAbs, SignedTypes>(ops, "Abs", 0.2);
