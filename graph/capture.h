@@ -25,8 +25,8 @@ class Capture {
   virtual absl::StatusOr<Output> CaptureInput(Output source) = 0;
   // The same for a control input; nullptr if the node does not have to wait for it itself.
   virtual absl::StatusOr<Node*> CaptureControl(Node* source) = 0;
-  // `node` was added to the body, or to a body inside it.
-  virtual void Added(Node* /*node*/) {}
+  // `node` was added to the body (`innermost`), or to a body inside it.
+  virtual void Added(Node* /*node*/, bool /*innermost*/) {}
 
   // Whether tensors of that graph, which is not the body's, can be operands. Operators on them (ops/operators.h) then
   // add their nodes to the body. A loop's body lies in the graph around it, so it takes no other.

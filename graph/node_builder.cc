@@ -291,7 +291,8 @@ const std::vector<Node*>& NodeBuilder::control() const {
 
 absl::StatusOr<Node*> NodeBuilder::AddNode(NodeDesc desc) const {
   NABLA_ASSIGN_OR_RETURN(Node * node, scope_.graph()->AddNode(std::move(desc)));
-  for (const std::shared_ptr<Capture>& capture : scope_.state().captures) capture->Added(node);
+  const auto& captures = scope_.state().captures;
+  for (const std::shared_ptr<Capture>& capture : captures) capture->Added(node, capture == captures.back());
   return node;
 }
 

@@ -36,7 +36,7 @@ class SameGraph : public Capture {
     waited_for.push_back(source);
     return nullptr;
   }
-  void Added(Node* node) override { inside_.insert(node); }
+  void Added(Node* node, bool) override { inside_.insert(node); }
 
   std::vector<Node*> waited_for;
 
