@@ -10,6 +10,9 @@
 #include "nabla/gradients/aggregation.h"
 #include "nabla/gradients/apply_rule.h"
 #include "nabla/gradients/between.h"
+#include "nabla/gradients/conditional_grad.h"
+#include "nabla/gradients/control_state.h"
+#include "nabla/gradients/loop_grad.h"
 #include "nabla/gradients/rule.h"
 #include "nabla/graph/constant_value.h"
 #include "nabla/graph/logging.h"
@@ -61,6 +64,19 @@ Output Ones(const Scope& scope, Output y, const std::string& name) {
   return ops::Fill(scope, ops::Shape(scope, y), one);
 }
 
+absl::Status CheckFrames(const ControlState& control, int frame, const Outputs& tensors, absl::string_view what) {
+  const auto place = [&](int f) {
+    return f < 0 ? std::string("outside of loops") : absl::StrCat("in loop '", control.frame(f).name, "'");
+  };
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (control.FrameOf(tensors[i]) == frame) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Gradients: ", what, "[", i, "], '", tensors[i].name(), "', is ", place(control.FrameOf(tensors[i])),
+        ", but the first of ys is ", place(frame), "; a loop's tensors have a value for each of its trips"));
+  }
+  return absl::OkStatus();
+}
+
 Output ZerosFor(const Scope& scope, Output x) {
   if (x.dtype() != DType::kResource) return ops::ZerosLike(scope, x);
   return ops::ZerosLike(scope, ops::ReadVariableOp(scope, x, FindResource(x).dtype));
@@ -70,13 +86,32 @@ bool HasAny(const Grads& grads) {
   return std::any_of(grads.begin(), grads.end(), [](const Gradient& grad) { return !grad.none(); });
 }
 
+// Works in one frame: that of ys. For the loops in it, LoopGradient calls for another engine, which works in their
+// bodies.
 class Engine {
  public:
-  Engine(const Scope& scope, const Outputs& ys, const Outputs& xs, const GradientOptions& options)
-      : scope_(scope.Sub(options.name)), ys_(ys), xs_(xs), options_(options), between_(ys, xs) {}
+  Engine(const Scope& scope, const Outputs& ys, const Outputs& xs, const GradientOptions& options, BetweenOps between,
+         FrameView view, ControlState* control)
+      : scope_(scope),
+        ys_(ys),
+        xs_(xs),
+        options_(options),
+        view_(view),
+        control_(control),
+        between_(std::move(between)) {}
 
   absl::StatusOr<Grads> Run() {
     NABLA_RETURN_IF_ERROR(SeedYs());
+    return Walk();
+  }
+  // With the gradients of ys as they are.
+  absl::StatusOr<Grads> Run(const Grads& grad_ys) {
+    for (size_t i = 0; i < ys_.size(); ++i) Deliver(ys_[i], grad_ys[i]);
+    return Walk();
+  }
+
+ private:
+  absl::StatusOr<Grads> Walk() {
     FindStopOps();
     Enqueue();
     while (!ready_.empty()) {
@@ -91,11 +126,24 @@ class Engine {
     return Results();
   }
 
- private:
   // Gradients that arrived so far, per output of an op.
   using Arrived = std::vector<Grads>;
 
-  Scope ScopeFor(Node* op) const { return options_.colocate ? scope_.WithColocation(op) : scope_; }
+  Scope ScopeFor(Node* op) {
+    Scope scope = scope_;
+    if (control_ != nullptr && control_->FrameOf(op) == view_.frame) {
+      scope = ScopeIn(op->num_outputs() > 0 && !IsBranchSwitch(*op) ? control_->ContextOf(op->output(0)) : 0);
+    }
+    return options_.colocate ? scope.WithColocation(op) : scope;
+  }
+
+  // For what is dead where the branches are not taken.
+  Scope ScopeIn(BranchContexts::Context context) {
+    if (context == 0) return scope_;
+    auto [it, added] = branch_scopes_.try_emplace(context, scope_);
+    if (added) it->second = InBranches(scope_, control_->contexts().Branches(context));
+    return it->second;
+  }
 
   void Deliver(Output tensor, Gradient grad) {
     Arrived& arrived = arrived_[tensor.node()];
@@ -148,7 +196,7 @@ class Engine {
       for (int i = 0; i < x.node()->num_inputs() && last; ++i) {
         last = between_.pending(x.node()->input(i).node()) == 0;
       }
-      if (last) stop_ops_.insert(x.node());
+      if (last || view_.IsEntry(x.node())) stop_ops_.insert(x.node());
     }
     for (Output stop : options_.stop_gradients) stop_ops_.insert(stop.node());
     for (Output x : xs_) x_ops_.insert(x.node());
@@ -164,6 +212,8 @@ class Engine {
   }
 
   absl::Status Visit(Node* op) {
+    if (control_ != nullptr && view_.Unit(op) != op)
+      return VisitLoop(control_->ChildOf(view_.frame, control_->FrameOf(op)));
     Scope scope = ScopeFor(op);
     Grads out_grads = TakeAggregated(scope, op);
     Grads in_grads(op->num_inputs());
@@ -172,16 +222,70 @@ class Engine {
       LogRule(op, out_grads, in_grads);
     }
     if (x_ops_.contains(op)) done_[op] = std::move(out_grads);
-    for (int i = 0; i < op->num_inputs(); ++i) {
-      Output input = op->input(i);
-      if (!between_.Contains(input.node())) continue;
-      if (!in_grads[i].none()) Deliver(input, std::move(in_grads[i]));
-      if (between_.Arrived(input.node())) ready_.push_back(input.node());
-    }
+    if (view_.IsEntry(op)) return scope_.status();
+    for (int i = 0; i < op->num_inputs(); ++i) Pass(op->input(i), std::move(in_grads[i]));
     return scope_.status();
   }
 
+  // A use of `tensor` hands back its gradient, if any.
+  void Pass(Output tensor, Gradient grad) {
+    if (!between_.Contains(tensor.node())) return;
+    if (!grad.none()) Deliver(tensor, std::move(grad));
+    if (between_.Arrived(tensor.node())) ready_.push_back(tensor.node());
+  }
+
+  absl::Status VisitLoop(int frame) {
+    const Frame& loop = control_->frame(frame);
+    const Scope scope = ScopeIn(control_->contexts().OfFrame(frame));
+    Grads exits(loop.variables.size());
+    bool any = false;
+    for (size_t k = 0; k < loop.variables.size(); ++k) {
+      if (loop.variables[k].switch_node == nullptr) continue;
+      Grads last;
+      for (const Edge& edge : loop.variables[k].switch_node->consumers()) {
+        if (edge.IsControl() || edge.source_index != 0 || !IsExit(*edge.consumer)) continue;
+        Grads grads = TakeAggregated(scope, edge.consumer);
+        if (!stop_ops_.contains(edge.consumer)) last.push_back(grads[0]);
+        if (x_ops_.contains(edge.consumer)) done_[edge.consumer] = std::move(grads);
+      }
+      exits[k] = Aggregate(scope, last, options_.aggregation);
+      any |= !exits[k].none();
+    }
+    LoopGradients grads{Grads(loop.variables.size()), Grads(loop.invariants.size())};
+    if (any) {
+      const auto between = [this](const Node* node) { return between_.Contains(node); };
+      const auto body = [this](const Scope& scope, int frame, const Outputs& ys, const Grads& grad_ys,
+                               const Outputs& xs) {
+        const FrameView view{control_, frame};
+        return Engine(scope, ys, xs, options_, BetweenOps(ys, xs, view), view, control_).Run(grad_ys);
+      };
+      NABLA_ASSIGN_OR_RETURN(grads, LoopGradient(control_, frame, scope, exits, between, body));
+    }
+    for (size_t k = 0; k < loop.variables.size(); ++k) {
+      PassOut(loop.variables[k].enter, std::move(grads.variables[k]));
+    }
+    for (size_t i = 0; i < loop.invariants.size(); ++i) PassOut(loop.invariants[i], std::move(grads.invariants[i]));
+    return scope_.status();
+  }
+
+  // What an Enter takes into a loop gets its gradient.
+  void PassOut(Node* enter, Gradient grad) {
+    if (!between_.Contains(enter)) return;
+    Pass(enter->input(0), stop_ops_.contains(enter) ? Gradient() : std::move(grad));
+  }
+
   absl::StatusOr<Grads> Backpropagate(const Scope& scope, Node* op, const Grads& out_grads) {
+    if (IsSwitch(*op)) {
+      Grads in_grads(2);
+      if (IsBranchSwitch(*op)) {
+        NABLA_ASSIGN_OR_RETURN(in_grads[0],
+                               SwitchGradient(scope, control_->contexts(), op, out_grads[0], out_grads[1]));
+      } else {
+        in_grads[0] = out_grads[1];  // into the body
+      }
+      return in_grads;
+    }
+    if (IsBranchMerge(*op)) return MergeGradient(scope, control_->contexts(), op, out_grads[0]);
     std::vector<bool> needed(op->num_inputs());
     for (int i = 0; i < op->num_inputs(); ++i) {
       needed[i] = between_.Contains(op->input(i).node()) && IsBackpropagatable(op->input(i).dtype());
@@ -251,7 +355,10 @@ class Engine {
   const Outputs& ys_;
   const Outputs& xs_;
   const GradientOptions& options_;
+  FrameView view_;
+  ControlState* control_;  // nullptr: there are no loops and conditionals
   BetweenOps between_;
+  absl::flat_hash_map<BranchContexts::Context, Scope> branch_scopes_;
   absl::flat_hash_set<const Node*> stop_ops_;
   absl::flat_hash_set<const Node*> x_ops_;
   std::deque<Node*> ready_;
@@ -277,7 +384,14 @@ absl::StatusOr<Grads> Gradients(const Scope& scope, const Outputs& ys, const Out
   }
   // What has to be rewritten before it can be differentiated (calls of functions, say) is rewritten here, before the
   // engine looks at the ops between xs and ys.
-  return Engine(scope, ys, xs, options).Run();
+  const Scope inside = scope.Sub(options.name);
+  BetweenOps between(ys, xs);
+  if (!between.HasControlFlow()) return Engine(inside, ys, xs, options, std::move(between), {}, nullptr).Run();
+  ControlState control(inside);
+  const FrameView view{&control, control.FrameOf(ys[0])};
+  NABLA_RETURN_IF_ERROR(CheckFrames(control, view.frame, ys, "ys"));
+  NABLA_RETURN_IF_ERROR(CheckFrames(control, view.frame, xs, "xs"));
+  return Engine(inside, ys, xs, options, BetweenOps(ys, xs, view), view, &control).Run();
 }
 
 Output ToDense(const Scope& scope, const Gradient& gradient) {
