@@ -5,67 +5,13 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "nabla/graph/check.h"
+#include "nabla/runtime/execute_step.h"
+#include "nabla/runtime/frame_executor.h"
 #include "nabla/runtime/thread_pool.h"
 
 namespace nabla {
-namespace {
-
-// Gives the bytes back and leaves the slot invalid, which shows a kernel that sets no output.
-inline void Release(Tensor& tensor) { Tensor gone = std::move(tensor); }
-
-absl::Status StoppedError(const KernelContext::Environment& environment, const Node* next) {
-  const std::string where =
-      next == nullptr ? "" : absl::StrCat(" before node '", next->name(), "' (op: ", next->op(), ")");
-  if (environment.cancelled != nullptr && environment.cancelled->load()) {
-    return absl::CancelledError(absl::StrCat("the run was cancelled", where));
-  }
-  return absl::DeadlineExceededError(absl::StrCat("the run's deadline passed", where));
-}
-
-absl::Status BadOutput(const Plan::Step& step, const Tensor* outputs) {
-  for (int i = 0; i < step.num_outputs; ++i) {
-    const DType expected = BaseDType(step.node->output_dtype(i));
-    if (outputs[i].dtype() != expected) {
-      return absl::InternalError(absl::StrCat("the kernel gave output ", i, " the type ", DTypeName(outputs[i].dtype()),
-                                              ", expected ", DTypeName(expected)));
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Computes one step.
-inline absl::Status Execute(const Plan::Step& step, uint64_t exclusive_inputs, Tensor* const* inputs, Tensor* slots,
-                            const KernelContext::Environment& environment) {
-  Tensor* outputs = slots + step.first_output;
-  KernelContext context(environment, step.node, inputs + step.first_input, step.num_inputs, outputs, step.num_outputs,
-                        exclusive_inputs);
-  absl::Status status = step.kernel->Compute(context);
-  // A kernel that left an output out would show another step's leavings to its readers.
-  if (ABSL_PREDICT_TRUE(status.ok()) && step.num_outputs > 0 &&
-      ABSL_PREDICT_FALSE(step.num_outputs > 1 || outputs[0].dtype() != step.output_dtype)) {
-    return BadOutput(step, outputs);
-  }
-  return status;
-}
-
-absl::Status ExecuteTraced(const Plan::Step& step, uint64_t exclusive_inputs, Tensor* const* inputs, Tensor* slots,
-                           const KernelContext::Environment& environment) {
-  std::string input_types = Trace::Describe(inputs + step.first_input, step.num_inputs);
-  const Trace::Clock::time_point start = Trace::Clock::now();
-  absl::Status status = Execute(step, exclusive_inputs, inputs, slots, environment);
-  const Trace::Clock::time_point end = Trace::Clock::now();
-  absl::InlinedVector<const Tensor*, 4> outputs;
-  for (int i = 0; i < step.num_outputs; ++i) outputs.push_back(slots + step.first_output + i);
-  environment.trace->AddNode(*step.node, start, end, std::move(input_types),
-                             Trace::Describe(outputs.data(), step.num_outputs));
-  return status;
-}
-
-}  // namespace
-
 struct Executor::StepTask : ThreadPool::Task {
   State* state = nullptr;
   int32_t step = 0;
@@ -79,6 +25,7 @@ struct Executor::State {
       // Kernels write only to inputs that are theirs, and constants never are.
       inputs[i] = source >= 0 ? &slots[source] : const_cast<Tensor*>(&plan.constants()[~source]);
     }
+    if (plan.frames() != nullptr) flags.resize(plan.frames()->num_flags);
   }
 
   void PrepareParallel(const Plan& plan) {
@@ -94,6 +41,7 @@ struct Executor::State {
 
   std::unique_ptr<Tensor[]> slots;
   std::vector<Tensor*> inputs;
+  std::vector<uint8_t> flags;  // of a program with frames
   // For several threads. Counters are wound back by whoever takes them to zero, so they are right at the start of a
   // run.
   std::unique_ptr<std::atomic<int32_t>[]> pending;  // by step
@@ -135,8 +83,13 @@ absl::Status Executor::Run(absl::Span<const Tensor* const> feeds, const KernelCo
   {
     absl::optional<ThreadPool::Guest> guest;
     if (environment.pool != nullptr) guest.emplace(environment.pool);
-    status = plan_->parallel() && environment.pool != nullptr ? RunParallel(*state, environment)
-                                                              : RunInOrder(*state, environment);
+    if (plan_->frames() != nullptr) {
+      status = RunFrames(*plan_, state->inputs.data(), slots, state->flags.data(), environment);
+    } else if (plan_->parallel() && environment.pool != nullptr) {
+      status = RunParallel(*state, environment);
+    } else {
+      status = RunInOrder(*state, environment);
+    }
   }
   if (!status.ok()) {
     for (int i = 0; i < plan_->num_slots(); ++i) Release(slots[i]);
@@ -166,6 +119,10 @@ absl::Status Executor::Run(absl::Span<const Tensor* const> feeds, const KernelCo
   }
   for (const Plan::Feed& feed : plan_->feeds()) {
     if (feed.slot >= 0) Release(slots[feed.slot]);
+  }
+  if (plan_->frames() != nullptr) {
+    // What was left where a branch was not taken.
+    for (int i = 0; i < plan_->num_slots(); ++i) Release(slots[i]);
   }
   ReturnState(std::move(state));
   return absl::OkStatus();

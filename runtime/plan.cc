@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "nabla/graph/status_macros.h"
 #include "nabla/runtime/cost.h"
+#include "nabla/runtime/frame_planner.h"
 #include "nabla/runtime/resources.h"
 #include "nabla/runtime/subgraph.h"
 
@@ -321,7 +322,11 @@ absl::StatusOr<std::shared_ptr<const Plan>> Plan::Compile(const Graph& graph, co
     return EvaluateNode(options, node, inputs, outputs);
   };
   NABLA_RETURN_IF_ERROR(RunPasses(options.passes, compilation, passes));
-  NABLA_RETURN_IF_ERROR(Builder(plan.get(), options, compilation).Run());
+  if (HasControlFlow(compilation)) {
+    NABLA_RETURN_IF_ERROR(PlanFrames(plan.get(), *options.kernels, compilation));
+  } else {
+    NABLA_RETURN_IF_ERROR(Builder(plan.get(), options, compilation).Run());
+  }
   for (size_t i = 0; i < request.feeds.size(); ++i) {
     const Output& feed = request.feeds[i];
     plan->feeds_[i].name = feed.name();

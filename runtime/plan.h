@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "nabla/graph/graph.h"
 #include "nabla/graph/passes/pipeline.h"
+#include "nabla/runtime/frame_program.h"
 #include "nabla/runtime/kernel.h"
 
 namespace nabla {
@@ -78,8 +79,8 @@ class Plan {
   };
 
   // Errors: InvalidArgument for feeds, fetches and targets that are not the graph's, duplicate feeds and a placeholder
-  // that is needed and not fed; Unimplemented for control flow; NotFound or Unimplemented for what has no kernel; what
-  // a kernel's constructor says. Locks the graph while it copies. `passes` (if set) gets a record of each pass.
+  // that is needed and not fed, malformed frames, and fetches inside of loops; NotFound or Unimplemented for what has no
+  // kernel; what a kernel's constructor says. Locks the graph while it copies. `passes` (if set) gets a record of each pass.
   static absl::StatusOr<std::shared_ptr<const Plan>> Compile(const Graph& graph, const PlanRequest& request,
                                                              const PlanOptions& options,
                                                              std::vector<PassRecord>* passes = nullptr);
@@ -103,6 +104,9 @@ class Plan {
   int num_slots() const { return static_cast<int>(slot_readers_.size()); }
   // Whether there is something to gain from running steps side by side (loops inside kernels aside).
   bool parallel() const { return parallel_; }
+  // How to run the steps of a graph with loops or branches; nullptr if they just run one after another. Then a step's
+  // releases are only those slots that nobody reads after it when it runs.
+  const FrameProgram* frames() const { return frames_.get(); }
   // The graph after all passes.
   const Graph& graph() const { return *graph_; }
 
@@ -111,6 +115,7 @@ class Plan {
 
  private:
   class Builder;
+  friend class FramePlanner;  // runtime/frame_planner.h
   Plan() = default;
 
   std::unique_ptr<Graph> graph_;
@@ -127,6 +132,7 @@ class Plan {
   std::vector<Feed> feeds_;
   std::vector<Fetch> fetches_;
   bool parallel_ = false;
+  std::unique_ptr<const FrameProgram> frames_;
 };
 
 }  // namespace nabla

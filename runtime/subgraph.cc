@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "nabla/graph/control_flow.h"
 #include "nabla/graph/passes/rewrite.h"
 #include "nabla/graph/shape_inference.h"
 #include "nabla/graph/status_macros.h"
@@ -61,6 +62,7 @@ class Copier {
     NABLA_RETURN_IF_ERROR(AddFeeds(compilation));
     NABLA_RETURN_IF_ERROR(Order());
     for (Node* node : order_) NABLA_RETURN_IF_ERROR(CopyNode(*node));
+    NABLA_RETURN_IF_ERROR(CloseLoops());
     for (const Output& fetch : request_.fetches) {
       compilation->fetches.push_back(fed_.contains(fetch) ? Output() : CopyOf(fetch));
     }
@@ -154,17 +156,12 @@ class Copier {
   // Sorts order_: sources first, ties by id.
   absl::Status Order() {
     std::sort(order_.begin(), order_.end(), [](const Node* a, const Node* b) { return a->id() < b->id(); });
-    for (const Node* node : order_) {
-      if (IsControlFlow(*node)) {
-        return NodeError(*node, absl::UnimplementedError("control flow cannot be run yet"));
-      }
-    }
     copies_.resize(graph_.num_node_ids());
     std::vector<int> pending(graph_.num_node_ids());
     bool sorted = true;
     auto visit_sources = [&](Node* node, auto&& visit) {
       for (int i = 0; i < node->num_inputs(); ++i) {
-        if (!fed_.contains(node->input(i))) visit(node->input(i).node());
+        if (!fed_.contains(node->input(i)) && !ClosesLoop(*node, i)) visit(node->input(i).node());
       }
       for (Node* control : node->control_inputs()) {
         if (!fed_nodes_.contains(control)) visit(control);
@@ -205,6 +202,11 @@ class Copier {
     return absl::OkStatus();
   }
 
+  // Whether input i comes back from the end of a loop's body.
+  static bool ClosesLoop(const Node& node, int i) {
+    return IsMerge(node) && node.input(i) && IsNextIteration(*node.input(i).node());
+  }
+
   Output CopyOf(Output output) const {
     auto it = fed_.find(output);
     if (it != fed_.end()) return feeds_[it->second]->output(0);
@@ -225,7 +227,9 @@ class Copier {
     desc.op = node.op();
     desc.attrs = node.attrs();
     desc.device = node.device();
-    for (int i = 0; i < node.num_inputs(); ++i) desc.inputs.push_back(CopyOf(node.input(i)));
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      desc.inputs.push_back(ClosesLoop(node, i) ? Output() : CopyOf(node.input(i)));
+    }
     for (Node* control : node.control_inputs()) {
       if (!fed_nodes_.contains(control)) desc.control_inputs.push_back(copies_[control->id()]);
     }
@@ -239,6 +243,21 @@ class Copier {
       }
     }
     return absl::OkStatus();
+  }
+
+  // Connects the back edges, now that both of their ends are there, and refuses malformed frames.
+  absl::Status CloseLoops() {
+    bool control_flow = false;
+    for (const Node* node : order_) {
+      control_flow = control_flow || IsControlFlow(*node);
+      for (int i = 0; i < node->num_inputs(); ++i) {
+        if (!ClosesLoop(*node, i)) continue;
+        NABLA_RETURN_IF_ERROR(copy_->SetBackEdge(copies_[node->id()], i, CopyOf(node->input(i))));
+      }
+    }
+    if (!control_flow) return absl::OkStatus();
+    const std::vector<std::string> problems = AnalyzeControlFlow(*copy_).problems;
+    return problems.empty() ? absl::OkStatus() : absl::InvalidArgumentError(problems[0]);
   }
 
   const Graph& graph_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "nabla/graph/control_flow.h"
 #include "nabla/graph/passes/rewrite.h"
 #include "nabla/graph/status_macros.h"
 
@@ -71,7 +72,7 @@ class Folder {
         continue;
       }
       std::vector<Tensor> outputs;
-      if (FoldShapeOp(*node, &outputs) || Evaluate(node, &outputs)) {
+      if ((!ReadsSwitch(*node) && FoldShapeOp(*node, &outputs)) || Evaluate(node, &outputs)) {
         NABLA_RETURN_IF_ERROR(Replace(node, std::move(outputs)));
       }
     }
@@ -79,10 +80,19 @@ class Folder {
   }
 
  private:
-  // Which nodes have stateful ones among what they need, and among what needs them.
+  // A branch's tensor, whose node lives in both branches: no control edge could say which.
+  static bool ReadsSwitch(const Node& node) {
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      if (IsSwitch(*node.input(i).node())) return true;
+    }
+    return false;
+  }
+
+  // Which nodes have stateful ones among what they need, and among what needs them; which are in loops and branches.
   void FindEffects(const std::vector<Node*>& order) {
     stateful_before_.resize(graph_->num_node_ids());
     stateful_after_.resize(graph_->num_node_ids());
+    in_control_flow_.resize(graph_->num_node_ids());
     absl::flat_hash_set<const Node*> feeds;
     for (const Output& feed : compilation_.feeds) feeds.insert(feed.node());
     for (Node* node : order) {
@@ -90,6 +100,10 @@ class Folder {
       for (int i = 0; i < node->num_inputs(); ++i) before = before || stateful_before_[node->input(i).node()->id()];
       for (Node* control : node->control_inputs()) before = before || stateful_before_[control->id()];
       stateful_before_[node->id()] = before;
+      bool inside = IsControlFlow(*node);
+      for (int i = 0; i < node->num_inputs(); ++i) inside = inside || in_control_flow_[node->input(i).node()->id()];
+      for (Node* control : node->control_inputs()) inside = inside || in_control_flow_[control->id()];
+      in_control_flow_[node->id()] = inside;
     }
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       bool after = false;
@@ -143,6 +157,9 @@ class Folder {
       } else if (StatefulBefore(source) && stateful_after_[node->id()]) {
         // A shape, folded without its tensor's value: the effects on either side of it stay in order.
         controls.push_back(source);
+      } else if (source->id() < static_cast<int>(in_control_flow_.size()) && in_control_flow_[source->id()]) {
+        // Likewise: it stays in its loop and branch.
+        controls.push_back(source);
       }
     }
     std::sort(controls.begin(), controls.end(), [](const Node* a, const Node* b) { return a->id() < b->id(); });
@@ -171,6 +188,7 @@ class Folder {
   size_t growth_ = 0;
   std::vector<bool> stateful_before_;  // by node id
   std::vector<bool> stateful_after_;
+  std::vector<bool> in_control_flow_;
 };
 
 }  // namespace

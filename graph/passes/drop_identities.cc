@@ -1,9 +1,11 @@
 #include "nabla/graph/passes/drop_identities.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "nabla/graph/constant_value.h"
+#include "nabla/graph/control_flow.h"
 #include "nabla/graph/passes/rewrite.h"
 #include "nabla/graph/status_macros.h"
 
@@ -41,9 +43,18 @@ bool IsIdentity(const Node& node) {
   return false;
 }
 
+// Where branches may not be taken, a node is dead if any of its inputs is: then only one input may matter.
+bool DependsOnOneInput(const Node& node) {
+  for (int i = 1; i < node.num_inputs(); ++i) {
+    if (!IsFreeConstant(*node.input(i).node())) return false;
+  }
+  return true;
+}
+
 struct Consumers {
   std::vector<Node*> data;
   int num_control = 0;
+  bool has_merge = false;  // among data
 };
 
 Consumers ConsumersOf(const Node& node) {
@@ -53,6 +64,7 @@ Consumers ConsumersOf(const Node& node) {
       ++consumers.num_control;
     } else {
       consumers.data.push_back(edge.consumer);
+      consumers.has_merge = consumers.has_merge || IsMerge(*edge.consumer);
     }
   }
   return consumers;
@@ -70,8 +82,11 @@ bool IsFetched(const Compilation& compilation, const Node* node) {
 absl::Status DropIdentities(Compilation& compilation) {
   Graph* graph = compilation.graph;
   const auto targets = TargetSet(compilation);
-  for (Node* node : graph->TopologicalOrder()) {
+  const std::vector<Node*> order = graph->TopologicalOrder();
+  const bool has_control_flow = std::any_of(order.begin(), order.end(), [](Node* n) { return IsControlFlow(*n); });
+  for (Node* node : order) {
     if (targets.contains(node) || !IsIdentity(*node)) continue;
+    if (has_control_flow && !DependsOnOneInput(*node)) continue;
     // A control edge from Identity(Switch) means "if this branch is taken"; one from the Switch would not.
     bool after_control_flow = false;
     for (int i = 0; i < node->num_inputs(); ++i) after_control_flow |= IsControlFlow(*node->input(i).node());
@@ -83,6 +98,8 @@ absl::Status DropIdentities(Compilation& compilation) {
     if (!controls.empty()) {
       // A fetched tensor has no consumer here that could wait in the node's stead.
       if (IsFetched(compilation, node)) continue;
+      // A Merge would wait, too, but not take the input for dead when the control input is.
+      if (consumers.has_merge) continue;
       if (controls.size() * users > controls.size() + users) continue;
       for (Node* control : controls) {
         for (Node* consumer : consumers.data) graph->AddControlEdge(control, consumer);

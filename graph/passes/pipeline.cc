@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "nabla/graph/control_flow.h"
 #include "nabla/graph/passes/common_subexpressions.h"
 #include "nabla/graph/passes/constant_fold.h"
 #include "nabla/graph/passes/drop_identities.h"
@@ -56,6 +57,10 @@ std::vector<Node*> ExecutionOrder(const Graph& graph) {
   auto push = [&](Node* node) { ready.emplace(node->op() == "Const" ? -1 : node->id(), node); };
   graph.ForEachNode([&](Node* node) {
     pending[node->id()] = node->num_inputs() + node->num_control_inputs();
+    if (IsMerge(*node)) {
+      for (int i = 0; i < node->num_inputs(); ++i)
+        pending[node->id()] -= IsNextIteration(*node->input(i).node()) ? 1 : 0;
+    }
     if (pending[node->id()] == 0) push(node);
   });
   std::vector<Node*> order;
@@ -65,7 +70,7 @@ std::vector<Node*> ExecutionOrder(const Graph& graph) {
     ready.pop();
     order.push_back(node);
     for (const Edge& edge : node->consumers()) {
-      if (--pending[edge.consumer->id()] == 0) push(edge.consumer);
+      if (!IsBackEdge(edge) && --pending[edge.consumer->id()] == 0) push(edge.consumer);
     }
   }
   return order;
@@ -132,6 +137,7 @@ absl::Status VerifyCompilation(const Compilation& compilation) {
     for (int i = 0; i < node->num_inputs(); ++i) {
       NABLA_RETURN_IF_ERROR(
           CheckTensor(live, node->input(i), absl::StrCat("input ", i, " of node '", node->name(), "'")));
+      if (IsMerge(*node) && IsNextIteration(*node->input(i).node())) continue;
       NABLA_RETURN_IF_ERROR(check_order(node->input(i).node(), node));
     }
     for (const Node* control : node->control_inputs()) NABLA_RETURN_IF_ERROR(check_order(control, node));

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "nabla/graph/control_flow.h"
 #include "nabla/graph/status_macros.h"
 
 namespace nabla {
@@ -26,6 +27,14 @@ absl::Status Prune(Compilation& compilation) {
     stack.pop_back();
     for (int i = 0; i < node->num_inputs(); ++i) need(node->input(i).node());
     for (Node* control : node->control_inputs()) need(control);
+  }
+  // A loop that is not needed is opened first.
+  for (Node* node : order) {
+    if (needed[node->id()] || !IsMerge(*node)) continue;
+    for (int i = 0; i < node->num_inputs(); ++i) {
+      if (!IsNextIteration(*node->input(i).node())) continue;
+      NABLA_RETURN_IF_ERROR(graph->SetBackEdge(node, i, Output()));
+    }
   }
   // Backwards, so that a node goes after its consumers.
   for (auto it = order.rbegin(); it != order.rend(); ++it) {

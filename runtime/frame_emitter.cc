@@ -1,0 +1,193 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "nabla/runtime/frame_actions.h"
+
+namespace nabla {
+namespace {
+
+// So many later readers are looked at to see whether all of them are in other branches.
+constexpr size_t kMaxLaterReads = 16;
+
+using Op = FrameProgram::Op;
+using Kind = FrameAction::Kind;
+
+class Emitter {
+ public:
+  Emitter(FrameActions actions, std::vector<Plan::Step>* steps, std::vector<int32_t>* releases)
+      : in_(std::move(actions)),
+        steps_(*steps),
+        releases_(*releases),
+        takes_(in_.actions.size()),
+        clears_(in_.actions.size()),
+        step_releases_(steps->size()) {}
+
+  FrameProgram Run() {
+    for (size_t slot = 0; slot < in_.slots.size(); ++slot) FindLastReads(static_cast<int32_t>(slot));
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      steps_[i].first_release = static_cast<int32_t>(releases_.size());
+      steps_[i].num_releases = static_cast<int32_t>(step_releases_[i].size());
+      releases_.insert(releases_.end(), step_releases_[i].begin(), step_releases_[i].end());
+    }
+    for (size_t i = 0; i < in_.actions.size(); ++i) {
+      EmitAction(in_.actions[i], takes_[i]);
+      if (clears_[i].empty()) continue;
+      Guard(kUnguarded);
+      for (const int32_t slot : clears_[i]) Emit(Op::kClear, slot);
+    }
+    Guard(kUnguarded);
+    Emit(Op::kEnd);
+    for (const GuardId guard : in_.fetch_guards) {
+      out_.fetch_guards.push_back(guard == kUnguarded ? FrameProgram::kAlways : ProgramGuard(guard));
+    }
+    out_.fetch_names = std::move(in_.fetch_names);
+    out_.num_flags = in_.guards.num_flags();
+    return std::move(out_);
+  }
+
+ private:
+  // Nobody reads the slot after read i, if that one happens.
+  bool IsLast(const std::vector<SlotRead>& reads, size_t i) const {
+    if (reads[i].repeated || reads.size() - i > kMaxLaterReads) return false;
+    for (size_t j = i + 1; j < reads.size(); ++j) {
+      if (!in_.guards.Contradict(reads[i].guard, reads[j].guard)) return false;
+    }
+    return true;
+  }
+
+  void FindLastReads(int32_t slot) {
+    SlotUse& use = in_.slots[slot];
+    std::vector<SlotRead>& reads = use.reads;
+    const auto end = static_cast<int32_t>(in_.actions.size());
+    std::stable_sort(reads.begin(), reads.end(),
+                     [](const SlotRead& a, const SlotRead& b) { return a.action < b.action; });
+    bool cleared = false;  // in any case
+    for (size_t i = 0; i < reads.size() && !use.is_feed; ++i) {
+      const SlotRead& read = reads[i];
+      if (read.action == end || !IsLast(reads, i)) continue;
+      const FrameAction& action = in_.actions[read.action];
+      if (action.kind == Kind::kStep) {
+        if (read.input >= 0 && read.input < 64) steps_[action.a].exclusive_inputs |= uint64_t{1} << read.input;
+        if (!use.is_inline) step_releases_[action.a].push_back(slot);
+      } else if (action.kind == Kind::kMove) {
+        takes_[read.action] = true;
+      } else {
+        continue;
+      }
+      cleared = i + 1 == reads.size() && in_.guards.Implies(use.write_guard, read.guard);
+    }
+    const int32_t last = reads.empty() ? use.written : reads.back().action;
+    // What is fetched goes to the caller.
+    if (last == end || use.is_inline || (cleared && use.loop_end < 0)) return;
+    clears_[std::max(last, use.loop_end)].push_back(slot);
+  }
+
+  void EmitAction(const FrameAction& action, bool takes) {
+    switch (action.kind) {
+      case Kind::kStep:
+        Guard(action.guard);
+        if (!out_.instructions.empty() && !labelled_) {
+          FrameProgram::Instruction& last = out_.instructions.back();
+          if (last.op == Op::kRun && last.b == action.a) {
+            ++last.b;
+            return;
+          }
+        }
+        return Emit(Op::kRun, action.a, action.a + 1);
+      case Kind::kTest:
+        Guard(action.guard);
+        return Emit(Op::kTest, action.a, 0, action.source, action.node);
+      case Kind::kSet:
+        Guard(action.guard);
+        return Emit(Op::kSet, action.a, action.b);
+      case Kind::kMove:
+        Guard(action.guard);
+        return Emit(takes ? Op::kMove : Op::kCopy, action.a, 0, action.source);
+      case Kind::kKeep:
+        return;
+      case Kind::kCheck:
+        Guard(action.guard);
+        return Emit(Op::kCheck, ProgramGuard(action.required), 0, 0, action.node);
+      case Kind::kBegin: {
+        Guard(kUnguarded);
+        Loop& loop = loops_[action.a];
+        if (action.guard == kUnguarded) return;
+        loop.skip = static_cast<int32_t>(out_.instructions.size());
+        return Emit(Op::kSkipUnless, ProgramGuard(action.guard));
+      }
+      case Kind::kHead:
+        Guard(kUnguarded);
+        loops_[action.a].head = Here();
+        return;
+      case Kind::kJump:
+        Guard(action.guard);
+        return Emit(Op::kJump, 0, loops_[action.a].head);
+      case Kind::kEnd: {
+        Guard(kUnguarded);
+        const Loop& loop = loops_[action.a];
+        if (loop.skip >= 0) out_.instructions[loop.skip].b = Here();
+        return;
+      }
+    }
+  }
+
+  // What follows runs under this guard.
+  void Guard(GuardId guard) {
+    if (guard == current_) return;
+    if (current_ != kUnguarded) out_.instructions[open_skip_].b = Here();
+    current_ = guard;
+    if (guard == kUnguarded) return;
+    open_skip_ = static_cast<int32_t>(out_.instructions.size());
+    Emit(Op::kSkipUnless, ProgramGuard(guard));
+  }
+
+  // The next instruction's index, to which something jumps.
+  int32_t Here() {
+    labelled_ = true;
+    return static_cast<int32_t>(out_.instructions.size());
+  }
+
+  void Emit(Op op, int32_t a = 0, int32_t b = 0, int32_t source = 0, const Node* node = nullptr) {
+    labelled_ = false;
+    out_.instructions.push_back({op, a, b, source, node});
+  }
+
+  int32_t ProgramGuard(GuardId guard) {
+    const auto [it, added] = program_guards_.try_emplace(guard, static_cast<int32_t>(out_.guards.size()));
+    if (added) {
+      const GuardTable::Literals& literals = in_.guards.literals(guard);
+      out_.guards.push_back({static_cast<int32_t>(out_.literals.size()), static_cast<int32_t>(literals.size())});
+      for (const int32_t literal : literals) {
+        out_.literals.push_back({literal / 2, static_cast<uint8_t>(literal % 2)});
+      }
+    }
+    return it->second;
+  }
+
+  struct Loop {
+    int32_t skip = -1;  // the instruction that skips it
+    int32_t head = -1;
+  };
+
+  FrameActions in_;
+  std::vector<Plan::Step>& steps_;
+  std::vector<int32_t>& releases_;
+  std::vector<bool> takes_;                          // by action, as are the clears
+  std::vector<std::vector<int32_t>> clears_;         // slots that nobody reads any more, whether the action ran or not
+  std::vector<std::vector<int32_t>> step_releases_;  // slots that nobody reads any more if the step ran
+  absl::flat_hash_map<int32_t, Loop> loops_;
+  absl::flat_hash_map<GuardId, int32_t> program_guards_;
+  GuardId current_ = kUnguarded;
+  int32_t open_skip_ = -1;
+  bool labelled_ = false;
+  FrameProgram out_;
+};
+
+}  // namespace
+
+FrameProgram EmitFrameProgram(FrameActions actions, std::vector<Plan::Step>* steps, std::vector<int32_t>* releases) {
+  return Emitter(std::move(actions), steps, releases).Run();
+}
+
+}  // namespace nabla
