@@ -16,6 +16,7 @@ void RegisterAllGradients() {
     RegisterReductionGradients(registry);
     RegisterSecondOrderGradients(registry);
     RegisterStateGradients(registry);
+    RegisterTensorListGradients(registry);
   });
 }
 

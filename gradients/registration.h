@@ -15,6 +15,7 @@ void RegisterNnGradients(GradientRegistry& registry);
 void RegisterReductionGradients(GradientRegistry& registry);
 void RegisterSecondOrderGradients(GradientRegistry& registry);  // of the ops that other rules emit (TanhGrad, …)
 void RegisterStateGradients(GradientRegistry& registry);        // variables, optimizers, random numbers
+void RegisterTensorListGradients(GradientRegistry& registry);
 
 }  // namespace nabla
 

@@ -53,6 +53,7 @@ absl::Status EmptyListShape(ShapeContext& c) {
 
 absl::Status ReserveShape(ShapeContext& c) {
   NABLA_RETURN_IF_ERROR(ElementShapeOperand(c, 0).status());
+  NABLA_RETURN_IF_ERROR(c.InputOfRank(1, 0).status());
   NABLA_ASSIGN_OR_RETURN(const absl::optional<int64_t> count, ConstantScalar(c, 1, "num_elements"));
   if (count.has_value() && *count < 0) {
     return absl::InvalidArgumentError(absl::StrCat("num_elements is ", *count, ", must be at least 0"));
@@ -178,6 +179,7 @@ absl::Status ScatterIntoShape(ShapeContext& c) {
 }
 
 absl::Status ResizeShape(ShapeContext& c) {
+  NABLA_RETURN_IF_ERROR(c.InputOfRank(1, 0).status());
   NABLA_ASSIGN_OR_RETURN(const absl::optional<int64_t> size, ConstantScalar(c, 1, "size"));
   if (size.has_value() && *size < 0) {
     return absl::InvalidArgumentError(absl::StrCat("size is ", *size, ", must be at least 0"));

@@ -8,6 +8,7 @@
 #include "nabla/runtime/kernels/arguments.h"
 #include "nabla/runtime/kernels/copy.h"
 #include "nabla/runtime/kernels/kernels.h"
+#include "nabla/runtime/kernels/tensor_list_math.h"
 
 namespace nabla {
 namespace {
@@ -117,6 +118,7 @@ absl::Status FillCompute(KernelContext& ctx) {
 
 absl::Status ZerosLikeCompute(KernelContext& ctx) {
   const Tensor& input = ctx.input(0);
+  if (input.dtype() == DType::kVariant) return ZerosLikeVariants(ctx);
   if (!IsPod(input.dtype()) && input.dtype() != DType::kString) return UnsupportedDType(input.dtype());
   NABLA_ASSIGN_OR_RETURN(Tensor * output, ctx.ForwardOrAllocateOutput({0}, 0, input.shape()));
   return ZeroElements(ctx, output->dtype(), output->num_elements(), output->raw_data());

@@ -22,6 +22,7 @@ namespace {
 bool IsContinuous(DType dtype) { return IsFloating(dtype) || IsComplex(dtype); }
 
 bool HasRule(const OpCase& row) {
+  if (row.spec.build != nullptr) return true;
   const GradientRegistry::Entry* const entry = GradientRegistry::Global().Find(row.op);
   return entry != nullptr && entry->rule != nullptr;
 }
@@ -162,6 +163,10 @@ std::vector<DType> OtherTypes(const OpCase& row) {
   for (const CaseInput& input : row.spec.inputs) {
     if (input.dtype == DType::kInvalid) break;
     ++formal;
+  }
+  if (row.spec.build != nullptr) {
+    if (!row.spec.narrow) return {};
+    return {DType::kFloat, DType::kHalf, DType::kBFloat16};
   }
   if (op == nullptr || op->inputs().empty()) return {};
   const ArgSpec& arg = op->inputs()[std::min(formal, op->inputs().size() - 1)];

@@ -25,37 +25,10 @@ void AddReferences(const std::string& reason, Reasons* reasons) {
   Add(reason, {"RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration"}, reasons);
 }
 
-// Described for import and for building, not run yet.
-void AddTensorLists(Reasons* reasons) {
-  Add("tests/ops/op_defs_test.cc: lists are described, not run yet",
-      {"EmptyTensorList",
-       "TensorListReserve",
-       "TensorListPushBack",
-       "TensorListPopBack",
-       "TensorListPushBackBatch",
-       "TensorListGetItem",
-       "TensorListSetItem",
-       "TensorListStack",
-       "TensorListFromTensor",
-       "TensorListConcat",
-       "TensorListConcatV2",
-       "TensorListConcatLists",
-       "TensorListSplit",
-       "TensorListGather",
-       "TensorListScatter",
-       "TensorListScatterV2",
-       "TensorListScatterIntoExistingList",
-       "TensorListLength",
-       "TensorListResize",
-       "TensorListElementShape"},
-      reasons);
-}
-
 Reasons WithoutKernel() {
   Reasons reasons;
   Add("loops and conditionals are analysed, imported and exported, but not run yet",
       {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger", "Abort"}, &reasons);
-  AddTensorLists(&reasons);
   AddReferences("references to variables occur in old files, which are imported but not run", &reasons);
   return reasons;
 }
@@ -82,7 +55,6 @@ Reasons TestedElsewhere() {
   Add("tests/runtime/kernels/basic_kernels_test.cc", {"PrintV2", "Placeholder", "PlaceholderV2"}, &reasons);
   Add("tests/graph/control_flow_test.cc: analysed, not run yet",
       {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger", "Abort"}, &reasons);
-  AddTensorLists(&reasons);
   AddReferences("tests/ops/op_defs_test.cc: described for import, not run", &reasons);
   return reasons;
 }
@@ -91,7 +63,6 @@ Reasons WithoutGradient() {
   Reasons reasons;
   Add("loops and conditionals have no gradient yet", {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"},
       &reasons);
-  AddTensorLists(&reasons);
   AddReferences("references to variables occur in old files only", &reasons);
   return reasons;
 }

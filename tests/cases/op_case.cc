@@ -112,7 +112,7 @@ const std::vector<OpCase>& AllCases() {
   static const auto* const all = [] {
     auto* const cases = new std::vector<OpCase>;
     for (const auto& family : {MathUnaryCases, MathBinaryCases, ReductionCases, MatMulCases, ArrayCases, SliceCases,
-                               GatherCases, NnCases, RandomCases}) {
+                               GatherCases, NnCases, RandomCases, TensorListCases}) {
       for (OpCase& row : family()) cases->push_back(std::move(row));
     }
     return cases;
@@ -195,6 +195,42 @@ std::vector<Tensor> CaseValues(const OpCase& row, DType dtype) {
   return tensors;
 }
 
+namespace {
+
+// The node "case" on the row's inputs.
+absl::StatusOr<Node*> AddCaseNode(const OpCase& row, const BuiltCase& built) {
+  const Scope scope = built.scope.Named("case");
+  if (row.spec.build != nullptr) {
+    const Outputs outputs = row.spec.build(built.scope, built.inputs);
+    NABLA_RETURN_IF_ERROR(built.scope.status());
+    Node* const node = NodeBuilder(scope, "IdentityN").InputList(outputs).Finish();
+    if (node == nullptr) return built.scope.status();
+    return node;
+  }
+  const OpSpec* op_spec = built.graph->FindSpec(row.op);
+  if (op_spec == nullptr) return absl::NotFoundError(absl::StrCat("no op ", row.op));
+  NodeBuilder builder(scope, row.op);
+  for (const auto& [name, value] : row.spec.attrs) builder.Attr(name, value);
+  size_t next = 0;
+  const size_t in_list = built.inputs.size() + 1 - std::min(built.inputs.size() + 1, op_spec->inputs().size());
+  for (const ArgSpec& formal : op_spec->inputs()) {
+    const size_t count = formal.IsList() ? in_list : 1;
+    if (next + count > built.inputs.size()) return absl::InvalidArgumentError("the row has too few inputs");
+    const Outputs operands(built.inputs.begin() + next, built.inputs.begin() + next + count);
+    if (formal.IsList()) {
+      builder.InputList(operands);
+    } else {
+      builder.Input(operands[0]);
+    }
+    next += count;
+  }
+  Node* const node = builder.Finish();
+  if (node == nullptr) return built.scope.status();
+  return node;
+}
+
+}  // namespace
+
 absl::StatusOr<BuiltCase> BuildCase(const OpCase& row, DType dtype, Feeding feeding) {
   BuiltCase built;
   built.values = CaseValues(row, dtype);
@@ -219,25 +255,7 @@ absl::StatusOr<BuiltCase> BuildCase(const OpCase& row, DType dtype, Feeding feed
       built.differentiable.push_back(static_cast<int>(i));
     }
   }
-  const OpSpec* op_spec = built.graph->FindSpec(row.op);
-  if (op_spec == nullptr) return absl::NotFoundError(absl::StrCat("no op ", row.op));
-  NodeBuilder builder(built.scope.Named("case"), row.op);
-  for (const auto& [name, value] : row.spec.attrs) builder.Attr(name, value);
-  size_t next = 0;
-  const size_t in_list = built.inputs.size() + 1 - std::min(built.inputs.size() + 1, op_spec->inputs().size());
-  for (const ArgSpec& formal : op_spec->inputs()) {
-    const size_t count = formal.IsList() ? in_list : 1;
-    if (next + count > built.inputs.size()) return absl::InvalidArgumentError("the row has too few inputs");
-    const Outputs operands(built.inputs.begin() + next, built.inputs.begin() + next + count);
-    if (formal.IsList()) {
-      builder.InputList(operands);
-    } else {
-      builder.Input(operands[0]);
-    }
-    next += count;
-  }
-  Node* const node = builder.Finish();
-  NABLA_RETURN_IF_ERROR(built.scope.status());
+  NABLA_ASSIGN_OR_RETURN(Node* const node, AddCaseNode(row, built));
   built.node = node;
   for (int i = 0; i < node->num_outputs(); ++i) built.outputs.push_back(node->output(i));
   return built;

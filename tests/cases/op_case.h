@@ -31,6 +31,9 @@ struct Doubles {
 
 using Reference = std::function<std::vector<Doubles>(const std::vector<Doubles>& inputs)>;
 
+// Builds a row's graph on its inputs, where the op alone has no tensors to compare (lists, say).
+using BuildCaseGraph = std::function<Outputs(const Scope& scope, const Outputs& inputs)>;
+
 // One input. Made by the functions below.
 struct CaseInput {
   Shape shape;
@@ -60,6 +63,7 @@ struct CaseSpec {
   std::string name;  // after the op's, where it has several rows
   std::vector<std::pair<const char*, Attr>> attrs;
   std::vector<CaseInput> inputs;
+  BuildCaseGraph build;          // absent: one node of the op, with attrs
   Reference reference;           // absent: TensorFlow's numbers alone
   DType dtype = DType::kDouble;  // what the row is in
   bool integers = false;         // whole numbers in, whole numbers out: run in int32 and int64, too
@@ -92,6 +96,7 @@ std::vector<OpCase> SliceCases();
 std::vector<OpCase> GatherCases();
 std::vector<OpCase> NnCases();
 std::vector<OpCase> RandomCases();
+std::vector<OpCase> TensorListCases();
 const std::vector<OpCase>& AllCases();
 
 // How the inputs get into the graph.
@@ -103,7 +108,7 @@ enum class Feeding {
 };
 
 // A row as a graph: Const or Placeholder nodes "x0", "x1", … (or "constant1" if it is a constant), and the node
-// "case".
+// "case", which is the op's or hands on the outputs of the graph that the row builds.
 struct BuiltCase {
   std::unique_ptr<Graph> graph = std::make_unique<Graph>();
   Scope scope{graph.get()};

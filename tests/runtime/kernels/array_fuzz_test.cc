@@ -13,6 +13,7 @@
 #include "nabla/graph/graph.h"
 #include "nabla/graph/status_macros.h"
 #include "nabla/ops/registration.h"
+#include "nabla/runtime/tensor_list.h"
 #include "nabla/tests/runtime/kernels/run_op.h"
 
 namespace nabla {
@@ -80,7 +81,8 @@ class RandomCall {
   Attr RandomAttr(const AttrSpec& attr) {
     switch (attr.kind) {
       case Attr::Kind::kType: {
-        const DType usual = attr.name == "T" || attr.name == "Tparams" ? DType::kFloat : DType::kInt64;
+        const bool of_values = attr.name == "T" || attr.name == "Tparams" || attr.name == "element_dtype";
+        const DType usual = of_values ? DType::kFloat : DType::kInt64;
         const std::vector<DType>& allowed = attr.allowed_types;
         if (allowed.empty() || std::count(allowed.begin(), allowed.end(), usual) > 0) {
           return usual == DType::kFloat && allowed.empty() && Pick(8) == 0 ? DType::kString : usual;
@@ -100,9 +102,25 @@ class RandomCall {
     }
   }
 
+  // Most of them could be of one kind.
+  Variant RandomList() {
+    const DType dtype = Pick(20) == 0 ? DType::kString : DType::kFloat;
+    Shape known;
+    if (Pick(3) == 0) known = Shape::UnknownOfRank(static_cast<int>(rank_));
+    TensorList list(dtype, std::move(known));
+    const Tensor element = RandomTensor(dtype);
+    for (int64_t count = Pick(4); count > 0; --count) {
+      Tensor next = Pick(8) == 0 ? RandomTensor(dtype) : element;
+      list.PushBack(Pick(5) == 0 || !list.element_shape().IsCompatibleWith(next.shape()) ? Tensor() : next);
+    }
+    return Pick(30) == 0 ? Variant() : TensorList::Wrap(std::move(list));
+  }
+
   Tensor RandomTensor(DType dtype) {
     Shape shape = Shape::Scalar();
-    if (dtype == DType::kFloat || dtype == DType::kString) {
+    if (dtype == DType::kVariant) {
+      if (Pick(10) == 0 || spec_.name() == "TensorListPushBackBatch") shape.AddDim(Pick(4));
+    } else if (dtype == DType::kFloat || dtype == DType::kString) {
       // Ranks that often agree.
       const int64_t rank = Pick(5) == 0 ? Pick(4) : rank_;
       for (int64_t i = 0; i < rank; ++i) shape.AddDim(Pick(8) == 0 ? 0 : 1 + Pick(3));
@@ -124,6 +142,9 @@ class RandomCall {
           break;
         case DType::kInt32:
           tensor.data<int32_t>()[i] = static_cast<int32_t>(Pick(6) - 2);
+          break;
+        case DType::kVariant:
+          tensor.data<Variant>()[i] = RandomList();
           break;
         case DType::kBool:
           tensor.data<bool>()[i] = Pick(2) == 0;
@@ -175,17 +196,21 @@ TEST_P(ArrayFuzz, KernelsSurviveAndAgreeWithShapeRules) {
   EXPECT_GE(succeeded, 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, ArrayFuzz,
-                         ::testing::Values("Identity", "EnsureShape", "Shape", "ShapeN", "Size", "Rank", "Reshape",
-                                           "ExpandDims", "Squeeze", "Fill", "ZerosLike", "OnesLike", "BroadcastTo",
-                                           "BroadcastArgs", "BroadcastGradientArgs", "Tile", "Transpose",
-                                           "ConjugateTranspose", "InvertPermutation", "Concat", "ConcatV2",
-                                           "ConcatOffset", "Pack", "Unpack", "Split", "SplitV", "Slice", "StridedSlice",
-                                           "StridedSliceGrad", "Pad", "PadV2", "Reverse", "ReverseV2", "Gather",
-                                           "GatherV2", "GatherNd", "ScatterNd", "TensorScatterUpdate",
-                                           "TensorScatterAdd", "TensorScatterSub", "OneHot", "Where", "Unique",
-                                           "UniqueV2", "UnsortedSegmentSum"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Ops, ArrayFuzz,
+    ::testing::Values("Identity", "EnsureShape", "Shape", "ShapeN", "Size", "Rank", "Reshape", "ExpandDims", "Squeeze",
+                      "Fill", "ZerosLike", "OnesLike", "BroadcastTo", "BroadcastArgs", "BroadcastGradientArgs", "Tile",
+                      "Transpose", "ConjugateTranspose", "InvertPermutation", "Concat", "ConcatV2", "ConcatOffset",
+                      "Pack", "Unpack", "Split", "SplitV", "Slice", "StridedSlice", "StridedSliceGrad", "Pad", "PadV2",
+                      "Reverse", "ReverseV2", "Gather", "GatherV2", "GatherNd", "ScatterNd", "TensorScatterUpdate",
+                      "TensorScatterAdd", "TensorScatterSub", "OneHot", "Where", "Unique", "UniqueV2",
+                      "UnsortedSegmentSum", "EmptyTensorList", "TensorListReserve", "TensorListPushBack",
+                      "TensorListPopBack", "TensorListPushBackBatch", "TensorListGetItem", "TensorListSetItem",
+                      "TensorListStack", "TensorListFromTensor", "TensorListConcat", "TensorListConcatV2",
+                      "TensorListConcatLists", "TensorListSplit", "TensorListGather", "TensorListScatter",
+                      "TensorListScatterV2", "TensorListScatterIntoExistingList", "TensorListLength",
+                      "TensorListResize", "TensorListElementShape"),
+    [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace nabla
