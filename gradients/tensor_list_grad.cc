@@ -47,12 +47,18 @@ Grads PushBackGrad(RuleContext& c) {
 
 Grads PopBackGrad(RuleContext& c) {
   const Scope& scope = c.scope();
+  const DType dtype = c.output(1).dtype();
+  if (!c.has_grad(1) && dtype == DType::kVariant) {
+    // Whoever pops from a list of lists needs to find lists, as long as the forward ones.
+    return {ops::TensorListPushBack(scope, c.grad(0), ops::ZerosLike(scope, c.output(1))), Gradient()};
+  }
   if (!c.has_grad(1)) {
     // One element more, which stays zero.
     return {ops::TensorListResize(scope, c.grad(0), ops::TensorListLength(scope, c.grad(0)) + 1), Gradient()};
   }
-  Output list =
-      c.has_grad(0) ? c.grad(0) : ZeroList(scope, c.output(1).dtype(), ops::TensorListLength(scope, c.output(0)));
+  Output list = c.has_grad(0) || dtype == DType::kVariant
+                    ? c.grad(0)
+                    : ZeroList(scope, dtype, ops::TensorListLength(scope, c.output(0)));
   return {ops::TensorListPushBack(scope, list, c.grad(1)), Gradient()};
 }
 
@@ -76,7 +82,9 @@ Grads PushBackBatchGrad(RuleContext& c) {
 
 Grads GetItemGrad(RuleContext& c) {
   const Scope& scope = c.scope();
-  Output zeros = ZeroList(scope, c.output(0).dtype(), ops::TensorListLength(scope, c.input(0)));
+  const DType dtype = c.output(0).dtype();
+  Output zeros = dtype == DType::kVariant ? ops::ZerosLike(scope, c.input(0))
+                                          : ZeroList(scope, dtype, ops::TensorListLength(scope, c.input(0)));
   return {ops::TensorListSetItem(scope, zeros, c.input(1), c.grad(0)), Gradient(), Gradient()};
 }
 
