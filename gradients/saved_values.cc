@@ -152,6 +152,7 @@ absl::StatusOr<Output> SavedValues::Read(Output value) {
   const int frame = state_->FrameOf(value);
   if (!state_->IsInside(frame, frame_)) return Output();
   if (frame != frame_) return value;  // for the capture of the loop inside
+  value = BehindAliases(value);
   const auto it = read_.find(value);
   if (it != read_.end()) return it->second;
   NABLA_ASSIGN_OR_RETURN(Output read, ReadNow(value));
@@ -159,12 +160,23 @@ absl::StatusOr<Output> SavedValues::Read(Output value) {
   return read;
 }
 
+Output SavedValues::BehindAliases(Output value) const {
+  while (true) {
+    const Node* node = value.node();
+    const LoopVariable* variable = VariableOf(value);
+    if (node->op() == "Identity" && state_->ContextOf(node->input(0)) == state_->ContextOf(value)) {
+      value = node->input(0);
+    } else if (variable != nullptr && IsMerge(*node) && variable->switch_node != nullptr) {
+      value = variable->switch_node->output(1);  // what the condition sees goes on into the body unchanged
+    } else {
+      return value;
+    }
+  }
+}
+
 absl::StatusOr<Output> SavedValues::ReadNow(Output value) {
   const Scope& body = backward_->body();
   Node* node = value.node();
-  if (node->op() == "Identity" && state_->ContextOf(node->input(0)) == state_->ContextOf(value)) {
-    return Read(node->input(0));
-  }
   if (IsEnter(*node) && node->GetAttr<bool>("is_constant")) return backward_->Invariant(node->input(0));
   if (node->op() == "Const") {
     const std::vector<Branch> branches = state_->contexts().Branches(state_->ContextOf(value));
@@ -174,8 +186,6 @@ absl::StatusOr<Output> SavedValues::ReadNow(Output value) {
     if (IsPassThrough(*variable)) return backward_->Invariant(variable->enter->input(0));
     Counter counter;
     if (AsCounter(*variable, &counter)) return CounterValue(counter, value.dtype());
-    // What the condition sees goes on into the body unchanged.
-    if (IsMerge(*node) && variable->switch_node != nullptr) return Read(variable->switch_node->output(1));
   }
   const Output placeholder = ops::Placeholder(body, BaseDType(value.dtype()), {.shape = value.shape()});
   if (placeholder) placeholders_.emplace_back(value, placeholder);

@@ -46,6 +46,8 @@ class SavedValues {
     int64_t step = 0;
   };
   absl::StatusOr<Output> ReadNow(Output value);
+  // The tensor in the body that `value` is another name of.
+  Output BehindAliases(Output value) const;
   const LoopVariable* VariableOf(Output value) const;
   bool AsCounter(const LoopVariable& variable, Counter* counter) const;
   Output CounterValue(const Counter& counter, DType dtype);
