@@ -13,6 +13,7 @@
 #define NABLA_NABLA_H_
 
 #include "nabla/gradients/gradients.h"
+#include "nabla/gradients/report.h"
 #include "nabla/gradients/rule.h"
 #include "nabla/graph/export.h"
 #include "nabla/graph/graph.h"

@@ -1,5 +1,10 @@
 #include "nabla/gradients/aggregation.h"
 
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "nabla/gradients/indexed_slices.h"
 #include "nabla/ops/ops.h"
 
 namespace nabla {
@@ -18,50 +23,49 @@ Shape SumShape(const Outputs& terms) {
 
 Inputs AsInputs(const Outputs& outputs) { return Inputs(outputs.begin(), outputs.end()); }
 
-Output AddUp(const Scope& scope, const Outputs& terms, AggregationMethod method) {
+// One AddN; where terms are placed on devices, one for each device, next to the first of its terms, and one of these.
+Output AddAll(const Scope& scope, const Outputs& terms) {
+  std::map<std::string, Outputs> by_device;
+  for (Output term : terms) by_device[term.node()->device()].push_back(term);
+  if (by_device.size() == 1 && by_device.begin()->first.empty()) return ops::AddN(scope, AsInputs(terms));
+  Outputs partial;
+  for (const auto& [device, local] : by_device) {
+    const Scope here = scope.WithColocation(local[0].node());
+    partial.push_back(local.size() == 1 ? local[0] : ops::AddN(here, AsInputs(local)));
+  }
+  return partial.size() == 1 ? partial[0] : ops::AddN(scope, AsInputs(partial));
+}
+
+Output AddUp(const Scope& scope, absl::string_view name, const Outputs& terms, AggregationMethod method) {
   if (terms.size() == 1) return terms[0];
-  if (method == AggregationMethod::kAddN) return ops::AddN(scope, AsInputs(terms));
+  if (method == AggregationMethod::kAddN) return AddAll(scope, terms);
   if (method == AggregationMethod::kAccumulateN && terms.size() > 2) {
     Shape shape = SumShape(terms);
     if (shape.IsFullyDefined()) return ops::AccumulateNV2(scope, AsInputs(terms), shape);
   }
+  const Scope pairs = scope.Sub(absl::StrCat(name, "_gradient_sum"));
   Output sum = terms[0];
-  for (size_t i = 1; i < terms.size(); ++i) sum = ops::AddN(scope, {sum, terms[i]});
-  return sum;
-}
-
-Gradient Concatenate(const Scope& scope, const std::vector<IndexedSlices>& terms) {
-  if (terms.size() == 1) return terms[0];
-  bool mixed_indices = false;
-  Inputs values, indices;
-  IndexedSlices sum;
-  for (const IndexedSlices& term : terms) {
-    mixed_indices |= term.indices.dtype() != terms[0].indices.dtype();
-    if (!sum.dense_shape) sum.dense_shape = term.dense_shape;
-  }
-  for (const IndexedSlices& term : terms) {
-    values.push_back(term.values);
-    bool widen = mixed_indices && term.indices.dtype() != DType::kInt64;
-    indices.push_back(widen ? ops::Cast(scope, term.indices, DType::kInt64) : term.indices);
-  }
-  sum.values = ops::ConcatV2(scope, values, 0);
-  sum.indices = ops::ConcatV2(scope, indices, 0);
+  for (size_t i = 1; i < terms.size(); ++i) sum = ops::AddN(pairs, {sum, terms[i]});
   return sum;
 }
 
 }  // namespace
 
-Gradient Aggregate(const Scope& scope, const Grads& terms, AggregationMethod method) {
+Gradient Aggregate(const Scope& scope, absl::string_view name, const Grads& terms, AggregationMethod method) {
   Outputs dense;
   std::vector<IndexedSlices> slices;
   for (const Gradient& term : terms) {
     if (term.is_dense()) dense.push_back(term.dense());
     if (term.is_slices()) slices.push_back(term.slices());
   }
-  if (dense.empty()) return slices.empty() ? Gradient() : Concatenate(scope, slices);
+  if (dense.empty()) return slices.empty() ? Gradient() : ConcatenateSlices(scope, slices);
   // Concatenated first, so that they are scattered into one tensor only.
-  if (!slices.empty()) dense.push_back(ToDense(scope, Concatenate(scope, slices)));
-  return AddUp(scope, dense, method);
+  if (!slices.empty()) {
+    Output sum = ToDense(scope, ConcatenateSlices(scope, slices));
+    if (!sum) return Gradient();  // the error is recorded
+    dense.push_back(sum);
+  }
+  return AddUp(scope, name, dense, method);
 }
 
 }  // namespace nabla

@@ -26,9 +26,33 @@ Grads CheckNumericsGrad(RuleContext& c) {
   return {ops::CheckNumerics(c.scope(), c.grad(0), c.attr<std::string>("message"))};
 }
 
+// Whether a reshape keeps the first dimension, so that rows stay rows.
+bool KeepsRows(const Shape& x, const Shape& y) {
+  if (x.rank() < 1 || y.rank() < 1) return false;
+  if (x.dim(0) != kUnknownDim) return x.dim(0) == y.dim(0);
+  Shape x_row = x, y_row = y;
+  x_row.RemoveDim(0);
+  y_row.RemoveDim(0);
+  if (!x_row.IsFullyDefined() || !y_row.IsFullyDefined()) return false;
+  return x_row.num_elements() > 0 && x_row.num_elements() == y_row.num_elements();
+}
+
 // The same elements under another shape.
 Grads ReshapeGrad(RuleContext& c) {
   Grads grads(c.num_inputs());
+  Shape rows = c.input(0).shape();
+  if (c.gradient(0).is_slices() && KeepsRows(rows, c.output(0).shape())) {
+    rows.RemoveDim(0);
+    if (rows.IsFullyDefined() && rows.num_elements() > 0) {
+      std::vector<int64_t> dims(rows.dims().begin(), rows.dims().end());
+      dims.insert(dims.begin(), -1);
+      IndexedSlices slices = c.gradient(0).slices();
+      slices.values = ops::Reshape(c.scope(), slices.values, dims);
+      slices.dense_shape = ShapeTensor(c.scope(), c.input(0));
+      grads[0] = std::move(slices);
+      return grads;
+    }
+  }
   grads[0] = ReshapeLike(c.scope(), c.grad(0), c.input(0));
   return grads;
 }
@@ -69,77 +93,6 @@ Grads TileGrad(RuleContext& c) {
 Grads FillGrad(RuleContext& c) { return {Gradient(), SumAll(c.scope(), c.grad(0))}; }
 
 Grads BroadcastToGrad(RuleContext& c) { return {UnbroadcastTo(c.scope(), c.grad(0), c.input(0)), Gradient()}; }
-
-// ---- concatenation: `first` is the position of the first value among the
-// inputs, `axis` that of the axis ----
-
-Grads ConcatenationGrad(RuleContext& c, int first, int count, Output axis) {
-  const Scope& scope = c.scope();
-  Grads grads(c.num_inputs());
-  if (count == 1) {
-    grads[first] = c.grad(0);
-    return grads;
-  }
-  absl::optional<Tensor> axis_value = ConstantValue(axis);
-  int rank = c.output(0).shape().rank();
-  std::vector<int64_t> sizes;
-  if (axis_value && rank != kUnknownRank) {
-    int64_t at = axis_value->dtype() == DType::kInt64 ? axis_value->scalar<int64_t>() : axis_value->scalar<int32_t>();
-    if (at < 0) at += rank;
-    for (int i = 0; i < count; ++i) {
-      const Shape& shape = c.input(first + i).shape();
-      if (shape.rank() == rank && shape.dim(static_cast<int>(at)) != kUnknownDim) {
-        sizes.push_back(shape.dim(static_cast<int>(at)));
-      }
-    }
-  }
-  if (static_cast<int>(sizes.size()) == count) {
-    Output axis32 = axis.dtype() == DType::kInt32 ? axis : ops::Cast(scope, axis, DType::kInt32);
-    Outputs parts = ops::SplitV(scope, c.grad(0), sizes, axis32, count);
-    for (int i = 0; i < count && i < static_cast<int>(parts.size()); ++i) grads[first + i] = parts[i];
-    return grads;
-  }
-  Inputs values;
-  for (int i = 0; i < count; ++i) values.push_back(c.input(first + i));
-  Outputs shapes = ops::ShapeN(scope, values);
-  Output axis32 = ops::Cast(scope, axis, DType::kInt32);
-  // A negative axis counts from the end, which ConcatOffset does not do.
-  Output wrapped = ops::FloorMod(scope, axis32, ops::Rank(scope, c.grad(0)));
-  Outputs offsets = ops::ConcatOffset(scope, wrapped, Inputs(shapes.begin(), shapes.end()));
-  for (int i = 0; i < count && i < static_cast<int>(offsets.size()); ++i) {
-    if (c.needs_input_grad(first + i)) grads[first + i] = ops::Slice(scope, c.grad(0), offsets[i], shapes[i]);
-  }
-  return grads;
-}
-
-Grads ConcatGrad(RuleContext& c) { return ConcatenationGrad(c, 1, c.num_inputs() - 1, c.input(0)); }
-
-Grads ConcatV2Grad(RuleContext& c) {
-  int count = c.num_inputs() - 1;
-  return ConcatenationGrad(c, 0, count, c.input(count));
-}
-
-Inputs AllGrads(RuleContext& c) {
-  Inputs all;
-  for (int i = 0; i < c.num_outputs(); ++i) all.push_back(c.grad(i));
-  return all;
-}
-
-Grads PackGrad(RuleContext& c) {
-  Outputs parts = ops::Unpack(c.scope(), c.grad(0), c.num_inputs(), {.axis = c.attr<int64_t>("axis")});
-  return Grads(parts.begin(), parts.end());
-}
-
-Grads UnpackGrad(RuleContext& c) { return {ops::Pack(c.scope(), AllGrads(c), {.axis = c.attr<int64_t>("axis")})}; }
-
-// A single part is not concatenated with anything.
-Output JoinGrads(RuleContext& c, Output axis) {
-  return c.num_outputs() == 1 ? c.grad(0) : ops::ConcatV2(c.scope(), AllGrads(c), axis);
-}
-
-Grads SplitGrad(RuleContext& c) { return {Gradient(), JoinGrads(c, c.input(0))}; }
-
-Grads SplitVGrad(RuleContext& c) { return {JoinGrads(c, c.input(2)), Gradient(), Gradient()}; }
 
 // ---- slices and padding ----
 
@@ -202,9 +155,7 @@ Grads ReverseV2Grad(RuleContext& c) { return {ops::ReverseV2(c.scope(), c.grad(0
 
 void RegisterArrayGradients(GradientRegistry& registry) {
   registry.Add("BroadcastTo", BroadcastToGrad);
-  registry.Add("CheckNumerics", CheckNumericsGrad);
-  registry.Add("Concat", ConcatGrad);
-  registry.Add("ConcatV2", ConcatV2Grad);
+  registry.Elementwise("CheckNumerics", CheckNumericsGrad);
   registry.Add("ConjugateTranspose", ConjugateTransposeGrad);
   registry.Add("EnsureShape", PassThrough);
   registry.Add("ExpandDims", ReshapeGrad);
@@ -212,7 +163,6 @@ void RegisterArrayGradients(GradientRegistry& registry) {
   registry.Add("GuaranteeConst", PassThrough);
   registry.Add("Identity", PassThrough);
   registry.Add("IdentityN", PassThrough);
-  registry.Add("Pack", PackGrad);
   registry.Add("Pad", PadGrad);
   registry.Add("PadV2", PadV2Grad);
   registry.Add("PlaceholderWithDefault", PassThrough);
@@ -223,14 +173,11 @@ void RegisterArrayGradients(GradientRegistry& registry) {
   registry.Add("ReverseV2", ReverseV2Grad);
   registry.Add("Slice", SliceGrad);
   registry.Add("Snapshot", PassThrough);
-  registry.Add("Split", SplitGrad);
-  registry.Add("SplitV", SplitVGrad);
   registry.Add("Squeeze", ReshapeGrad);
   registry.Add("StridedSlice", StridedSliceGradRule);
   registry.Add("StridedSliceGrad", StridedSliceGradGrad);
   registry.Add("Tile", TileGrad);
   registry.Add("Transpose", TransposeGrad);
-  registry.Add("Unpack", UnpackGrad);
   registry.NotDifferentiable({"Assert", "BroadcastArgs", "BroadcastGradientArgs", "ConcatOffset", "Const",
                               "InvertPermutation", "NoOp", "OnesLike", "Placeholder", "PlaceholderV2", "PrintV2",
                               "Range", "Rank", "Shape", "ShapeN", "Size", "StopGradient", "ZerosLike"});

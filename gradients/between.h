@@ -1,19 +1,16 @@
-// Which ops a gradient passes through, and how many of their uses it has to
-// wait for.
+// Which ops a gradient passes through, and how many of their uses it has to wait for.
 #ifndef NABLA_GRADIENTS_BETWEEN_H_
 #define NABLA_GRADIENTS_BETWEEN_H_
 
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "nabla/gradients/control_state.h"
 #include "nabla/graph/graph.h"
 
 namespace nabla {
 
-// Whether a gradient can exist for such a tensor: floating, complex, resource
-// (of a variable) and variant types.
+// Whether a gradient can exist for such a tensor: floating, complex, resource (of a variable) and variant types.
 bool IsBackpropagatable(DType dtype);
 
 // How loops look from a frame of the graph: each loop in it is one op, and what enters the frame itself has nothing
@@ -28,27 +25,39 @@ struct FrameView {
   const Node* Unit(const Node* op) const;
 };
 
-// The ops on a path from xs to ys along which a gradient can flow back, and for
-// each the number of uses by other such ops. Requires the graph's lock while it
-// is made; the cost is that of the ops that ys depend on.
+// The ops on a path from xs to ys along which a gradient can flow back, and for each the number of uses by other such
+// ops. Requires the graph's lock while it is made. The cost is about that of the smaller of two cones, what ys depend
+// on and what depends on xs: whoever asks for a small part of a large graph does not pay for the rest.
 class BetweenOps {
  public:
   BetweenOps(const Outputs& ys, const Outputs& xs, const FrameView& view = {});
 
-  bool Contains(const Node* op) const { return between_.contains(op); }
+  // Breadth first from ys. An op's index is its place here.
+  const std::vector<Node*>& ops() const { return ops_; }
+  // -1 if it is none of them.
+  int IndexOf(const Node* op) const {
+    auto it = index_.find(op);
+    return it == index_.end() ? -1 : it->second;
+  }
+  bool Contains(const Node* op) const { return index_.contains(op); }
   // Whether there are loops or conditionals among them.
   bool HasControlFlow() const;
-  // One use of `op` has delivered its gradient: true if that was the last of its unit's.
-  bool Arrived(const Node* op) { return --pending_[view_.Unit(op)] == 0; }
-  // Of the op's unit.
+
+  // Uses of the op's unit whose gradient is still to come; 0 for an op that is none of these.
   int pending(const Node* op) const;
+  // One use of the op of that index has delivered its gradient: true if that was the last of its unit's.
+  bool Arrived(int index) { return --pending_[units_.empty() ? index : units_[index]] == 0; }
   // An op that still waits, nullptr if none does: after the walk, one of a cycle or behind it. The first by name.
   const Node* FindWaiting() const;
 
  private:
   FrameView view_;
-  absl::flat_hash_set<const Node*> between_;
-  absl::flat_hash_map<const Node*, int> pending_;  // by unit
+  std::vector<Node*> ops_;
+  absl::flat_hash_map<const Node*, int> index_;
+  // By unit. Without loops an op's index is that of its unit, and the next two are empty.
+  std::vector<int> pending_;
+  std::vector<int> units_;  // by the op's index
+  absl::flat_hash_map<const Node*, int> unit_index_;
 };
 
 }  // namespace nabla

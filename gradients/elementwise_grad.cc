@@ -71,9 +71,6 @@ Grads AbsGrad(RuleContext& c) { return {c.grad(0) * ops::Sign(c.scope(), c.input
 
 Grads SignGrad(RuleContext& c) { return {ops::ZerosLike(c.scope(), c.input(0))}; }
 
-// Piecewise constant: no gradient, not even zeros.
-Grads NoGrad(RuleContext& c) { return Grads(c.num_inputs()); }
-
 Grads ConjGrad(RuleContext& c) { return {ops::Conj(c.scope(), c.grad(0))}; }
 
 Grads RealGrad(RuleContext& c) {
@@ -211,48 +208,43 @@ Grads SelectGrad(RuleContext& c) {
 }  // namespace
 
 void RegisterElementwiseGradients(GradientRegistry& registry) {
-  registry.Add("Abs", AbsGrad);
-  registry.Add("Cast", CastGrad);
-  registry.Add("Ceil", NoGrad);
-  registry.Add("Conj", ConjGrad);
-  registry.Add("Cos", CosGrad);
-  registry.Add("Elu", EluGrad);
-  registry.Add("Erf", ErfGrad);
-  registry.Add("Erfc", ErfcGrad);
-  registry.Add("Exp", ExpGrad);
-  registry.Add("Expm1", Expm1Grad);
-  registry.Add("Floor", NoGrad);
-  registry.Add("Imag", ImagGrad);
-  registry.Add("Inv", ReciprocalGrad);
-  registry.Add("LeakyRelu", LeakyReluGrad);
-  registry.Add("Log", LogGrad);
-  registry.Add("Log1p", Log1pGrad);
-  registry.Add("Neg", NegGrad);
-  registry.Add("Real", RealGrad);
-  registry.Add("Reciprocal", ReciprocalGrad);
-  registry.Add("Relu", ReluGrad);
-  registry.Add("Relu6", Relu6Grad);
-  registry.Add("Rint", NoGrad);
-  registry.Add("Round", NoGrad);
-  registry.Add("Rsqrt", RsqrtGrad);
+  registry.Elementwise("Abs", AbsGrad);
+  registry.Elementwise("Cast", CastGrad);
+  registry.Elementwise("Conj", ConjGrad);
+  registry.Elementwise("Cos", CosGrad);
+  registry.Elementwise("Elu", EluGrad);
+  registry.Elementwise("Erf", ErfGrad);
+  registry.Elementwise("Erfc", ErfcGrad);
+  registry.Elementwise("Exp", ExpGrad);
+  registry.Elementwise("Expm1", Expm1Grad);
+  registry.Elementwise("Imag", ImagGrad);
+  registry.Elementwise("Inv", ReciprocalGrad);
+  registry.Elementwise("LeakyRelu", LeakyReluGrad);
+  registry.Elementwise("Log", LogGrad);
+  registry.Elementwise("Log1p", Log1pGrad);
+  registry.Elementwise("Neg", NegGrad);
+  registry.Elementwise("Real", RealGrad);
+  registry.Elementwise("Reciprocal", ReciprocalGrad);
+  registry.Elementwise("Relu", ReluGrad);
+  registry.Elementwise("Relu6", Relu6Grad);
+  registry.Elementwise("Rsqrt", RsqrtGrad);
   registry.Add("Select", SelectGrad);
-  registry.Add("Selu", SeluGrad);
-  registry.Add("Sigmoid", SigmoidGrad);
-  registry.Add("Sign", SignGrad);
-  registry.Add("Sin", SinGrad);
-  registry.Add("Softplus", SoftplusGrad);
-  registry.Add("Softsign", SoftsignGrad);
-  registry.Add("Sqrt", SqrtGrad);
-  registry.Add("Square", SquareGrad);
-  registry.Add("Tan", TanGrad);
-  registry.Add("Tanh", TanhGrad);
+  registry.Elementwise("Selu", SeluGrad);
+  registry.Elementwise("Sigmoid", SigmoidGrad);
+  registry.Elementwise("Sign", SignGrad);
+  registry.Elementwise("Sin", SinGrad);
+  registry.Elementwise("Softplus", SoftplusGrad);
+  registry.Elementwise("Softsign", SoftsignGrad);
+  registry.Elementwise("Sqrt", SqrtGrad);
+  registry.Elementwise("Square", SquareGrad);
+  registry.Elementwise("Tan", TanGrad);
+  registry.Elementwise("Tanh", TanhGrad);
 
   registry.Broadcasting("Add", AddGrad);
   registry.Broadcasting("AddV2", AddGrad);
   registry.Broadcasting("Complex", ComplexGrad);
   registry.Broadcasting("Div", DivGrad);
   registry.Broadcasting("DivNoNan", DivNoNanGrad);
-  registry.Broadcasting("FloorDiv", NoGrad);
   registry.Broadcasting("FloorMod", FloorModGrad);
   registry.Broadcasting("Maximum", MaximumGrad);
   registry.Broadcasting("Minimum", MinimumGrad);
@@ -266,6 +258,8 @@ void RegisterElementwiseGradients(GradientRegistry& registry) {
   registry.Broadcasting("Xdivy", XdivyGrad);
   registry.Broadcasting("Xlogy", XlogyGrad);
 
+  // Piecewise constant.
+  registry.NotDifferentiable({"Ceil", "Floor", "FloorDiv", "Rint", "Round"});
   registry.NotDifferentiable({"Equal", "NotEqual", "ApproximateEqual", "Less", "LessEqual", "Greater", "GreaterEqual",
                               "LogicalAnd", "LogicalOr", "LogicalNot", "IsNan", "IsInf", "IsFinite", "Bitcast"});
 }

@@ -1,36 +1,16 @@
 // Gradients of gathering and scattering. Along the first axis they are
 // IndexedSlices: as large as what was gathered, not as what it was gathered
 // from.
-#include <numeric>
+#include <algorithm>
 
+#include "nabla/gradients/indexed_slices.h"
 #include "nabla/gradients/registration.h"
 #include "nabla/gradients/rule_util.h"
 #include "nabla/graph/constant_value.h"
+#include "nabla/graph/resource_handle.h"
 
 namespace nabla {
 namespace {
-
-Output AsVector(const Scope& scope, Output x) { return x.shape().rank() == 1 ? x : ops::Reshape(scope, x, {-1}); }
-
-Output ShapeOf(const Scope& scope, Output x) {
-  Input shape = ShapeOperand(scope, x);
-  return shape.is_constant() ? ops::Const(scope, shape) : shape.output();
-}
-
-// Rows of `dy` (the gradient of params[indices]) by index.
-IndexedSlices GatheredRows(const Scope& scope, Output params, Output indices, Output dy) {
-  IndexedSlices slices;
-  slices.dense_shape = ShapeOf(scope, params);
-  slices.indices = AsVector(scope, indices);
-  if (indices.shape().rank() == 1) {
-    slices.values = dy;
-    return slices;
-  }
-  Output rows = ops::ExpandDims(scope, ops::Size(scope, indices), 0);
-  Output row_shape = SliceRows(slices.dense_shape, 1, INT64_MAX);
-  slices.values = ops::Reshape(scope, dy, ops::ConcatV2(scope, {rows, row_shape}, 0));
-  return slices;
-}
 
 // The dimensions of params around the one that is gathered along.
 struct GatheredAxis {
@@ -39,22 +19,19 @@ struct GatheredAxis {
   Output batch;         // the first batch_dims of outer
 };
 
-GatheredAxis StaticAxis(const Scope& scope, Output params, int axis, int batch_dims) {
-  Output shape = ShapeOf(scope, params);
-  const int rank = params.shape().rank();
+GatheredAxis StaticAxis(const Scope& scope, Output shape, int rank, int axis, int batch_dims) {
   return {SliceRows(shape, 0, axis),
           axis + 1 == rank ? ops::Const(scope, Tensor(DType::kInt32, {0})) : SliceRows(shape, axis + 1, rank),
           Index(shape, axis), SliceRows(shape, 0, batch_dims)};
 }
 
 // Where the axis, or a rank that it counts from, is known at run time only.
-GatheredAxis DynamicAxis(const Scope& scope, Output params, Output indices, Output axis, int64_t batch_dims) {
-  Output shape = ops::Shape(scope, params);
+GatheredAxis DynamicAxis(const Scope& scope, Output shape, Output indices, Output axis, int64_t batch_dims) {
   const auto slice = [&](Output begin, Output end) {
     return ops::StridedSlice(scope, shape, ops::Reshape(scope, begin, {1}), ops::Reshape(scope, end, {1}),
                              Tensor::Vector<int32_t>({1}));
   };
-  Output zero = ops::Const(scope, 0, DType::kInt32), rank = ops::Rank(scope, params);
+  Output zero = ops::Const(scope, 0, DType::kInt32), rank = ops::Size(scope, shape);
   Output at = ops::Reshape(scope, ops::Cast(scope, axis, DType::kInt32), std::vector<int64_t>{});
   at = ops::FloorMod(scope, at, rank);
   Output batch_end = ops::Const(scope, static_cast<int32_t>(batch_dims), DType::kInt32);
@@ -64,7 +41,7 @@ GatheredAxis DynamicAxis(const Scope& scope, Output params, Output indices, Outp
 
 // Along another axis than the first, or with batch dimensions: dy is brought to [everything before the axis, indices,
 // rest] and added up by one segment sum whose segment ids count through the dimensions before the axis.
-Output GatheredAlongAxis(const Scope& scope, Output params, Output indices, Output dy, const GatheredAxis& axis) {
+Output GatheredAlongAxis(const Scope& scope, Output params_shape, Output indices, Output dy, const GatheredAxis& axis) {
   Output outer = ops::Prod(scope, axis.outer, {0});
   // How many outer positions, and how many indices each of them has. Nothing is left for Reshape to work out: it could
   // not where one of them is 0.
@@ -85,10 +62,14 @@ Output GatheredAlongAxis(const Scope& scope, Output params, Output indices, Outp
   Output rows = ops::ExpandDims(scope, ops::Size(scope, segment_ids), 0);
   Output values = ops::Reshape(scope, dy, ops::ConcatV2(scope, {rows, axis.inner}, 0));
   Output sums = ops::UnsortedSegmentSum(scope, values, segment_ids, outer64 * depth64);
-  return ops::Reshape(scope, sums, ShapeOperand(scope, params));
+  return ops::Reshape(scope, sums, params_shape);
 }
 
-Grads GatherGrad(RuleContext& c) { return {GatheredRows(c.scope(), c.input(0), c.input(1), c.grad(0)), Gradient()}; }
+Gradient GatheredRows(RuleContext& c) {
+  return GatheredSlices(c.scope(), ShapeTensor(c.scope(), c.input(0)), c.input(1), c.gradient(0));
+}
+
+Grads GatherGrad(RuleContext& c) { return {GatheredRows(c), Gradient()}; }
 
 Grads GatherV2Grad(RuleContext& c) {
   const Scope& scope = c.scope();
@@ -103,23 +84,51 @@ Grads GatherV2Grad(RuleContext& c) {
   }
   if (batch_dims < 0 && indices.shape().has_rank()) batch_dims += indices.shape().rank();
   if (axis == 0 && batch_dims == 0) {
-    return {GatheredRows(scope, params, indices, c.grad(0)), Gradient(), Gradient()};
+    return {GatheredRows(c), Gradient(), Gradient()};
   }
+  Output shape = ShapeTensor(scope, params);
   GatheredAxis at = axis && rank != kUnknownRank && batch_dims >= 0
-                        ? StaticAxis(scope, params, static_cast<int>(*axis), static_cast<int>(batch_dims))
-                        : DynamicAxis(scope, params, indices, c.input(2), batch_dims);
-  return {GatheredAlongAxis(scope, params, indices, c.grad(0), at), Gradient(), Gradient()};
+                        ? StaticAxis(scope, shape, rank, static_cast<int>(*axis), static_cast<int>(batch_dims))
+                        : DynamicAxis(scope, shape, indices, c.input(2), batch_dims);
+  return {GatheredAlongAxis(scope, shape, indices, c.grad(0), at), Gradient(), Gradient()};
+}
+
+// The shape of the variable behind a handle.
+Output VariableShape(RuleContext& c) {
+  Shape shape = FindResource(c.input(0)).shape;
+  return shape.IsFullyDefined() ? ops::Const(c.scope(), Input(shape)) : ops::VariableShape(c.scope(), c.input(0));
+}
+
+// Gathers along the axis behind the batch dimensions.
+Grads ResourceGatherGrad(RuleContext& c) {
+  const Scope& scope = c.scope();
+  Output shape = VariableShape(c), indices = c.input(1);
+  int64_t batch_dims = c.attr<int64_t>("batch_dims");
+  if (batch_dims < 0 && indices.shape().has_rank()) batch_dims += indices.shape().rank();
+  if (batch_dims == 0) return {GatheredSlices(scope, shape, indices, c.gradient(0)), Gradient()};
+  const int rank = FindResource(c.input(0)).shape.rank();
+  if (rank != kUnknownRank && batch_dims > 0) {
+    const int axis = static_cast<int>(batch_dims);
+    return {GatheredAlongAxis(scope, shape, indices, c.grad(0), StaticAxis(scope, shape, rank, axis, axis)),
+            Gradient()};
+  }
+  Output axis = ops::Const(scope, static_cast<int32_t>(batch_dims), DType::kInt32);
+  if (batch_dims < 0) axis = ops::Rank(scope, indices) + axis;
+  return {GatheredAlongAxis(scope, shape, indices, c.grad(0), DynamicAxis(scope, shape, indices, axis, batch_dims)),
+          Gradient()};
+}
+
+Grads ResourceGatherNdGrad(RuleContext& c) {
+  Output shape = ops::Cast(c.scope(), VariableShape(c), c.input(1).dtype());
+  return {ops::ScatterNd(c.scope(), c.input(1), c.grad(0), shape), Gradient()};
 }
 
 Grads GatherNdGrad(RuleContext& c) {
   const Scope& scope = c.scope();
   Output params = c.input(0), indices = c.input(1);
   if (indices.shape().rank() == 2 && indices.shape().dim(1) == 1) {  // single rows
-    IndexedSlices slices;
-    slices.values = c.grad(0);
-    slices.indices = ops::Squeeze(scope, indices, {.squeeze_dims = {-1}});
-    slices.dense_shape = ShapeOf(scope, params);
-    return {slices, Gradient()};
+    Output rows = ops::Squeeze(scope, indices, {.squeeze_dims = {-1}});
+    return {GatheredSlices(scope, ShapeTensor(scope, params), rows, c.gradient(0)), Gradient()};
   }
   return {ops::ScatterNd(scope, indices, c.grad(0), ShapeOperand(scope, params, indices.dtype())), Gradient()};
 }
@@ -143,22 +152,37 @@ Grads TensorScatterSubGrad(RuleContext& c) {
   return {c.grad(0), Gradient(), -ops::GatherNd(c.scope(), c.grad(0), c.input(1))};
 }
 
-// Each element gets its segment's gradient; those with a negative id belong to
-// none and get zero.
+// dy with a row of zeros behind it.
+Output WithZeroRow(const Scope& scope, Output dy) {
+  if (dy.shape().has_rank()) {
+    Tensor paddings(DType::kInt32, {dy.shape().rank(), 2});
+    std::fill_n(paddings.data<int32_t>(), paddings.num_elements(), 0);
+    paddings.data<int32_t>()[1] = 1;
+    return ops::Pad(scope, dy, paddings);
+  }
+  Output shape = ops::Pack(scope, {ops::Rank(scope, dy), Input(2)});
+  Output paddings = ops::ScatterNd(scope, Tensor::Of<int32_t>({1, 2}, {0, 1}), Tensor::Vector<int32_t>({1}), shape);
+  return ops::Pad(scope, dy, paddings);
+}
+
+// Each element gets its segment's gradient; those with a negative id belong to none and get zero.
 Grads UnsortedSegmentSumGrad(RuleContext& c) {
   const Scope& scope = c.scope();
   Output ids = c.input(1), dy = c.grad(0);
-  Output gathered = ops::GatherV2(scope, dy, ops::Maximum(scope, ids, 0), 0);
-  Output belongs = ids >= 0;
-  int data_rank = c.input(0).shape().rank(), ids_rank = ids.shape().rank();
-  if (data_rank != kUnknownRank && ids_rank != kUnknownRank) {
-    for (int i = ids_rank; i < data_rank; ++i) belongs = ops::ExpandDims(scope, belongs, -1);
-  } else {
-    Output trailing = ops::Rank(scope, gathered) - ops::Rank(scope, ids);
-    Output ones = ops::Fill(scope, ops::ExpandDims(scope, trailing, 0), ops::Const(scope, 1, DType::kInt32));
-    belongs = ops::Reshape(scope, belongs, ops::ConcatV2(scope, {ops::Shape(scope, belongs), ones}, 0));
+  if (dy && dy.shape().rank() > 0 && dy.shape().dim(0) == 0) {
+    return {ops::ZerosLike(scope, c.input(0)), Gradient(), Gradient()};
   }
-  return {ops::SelectV2(scope, belongs, gathered, 0), Gradient(), Gradient()};
+  const int data_rank = c.input(0).shape().rank(), ids_rank = ids.shape().rank();
+  if (dy && dy.shape().rank() > 0 && dy.shape().dim(0) > 0 && data_rank != kUnknownRank && ids_rank != kUnknownRank) {
+    Output gathered = ops::GatherV2(scope, dy, ops::Maximum(scope, ids, 0), 0);
+    Output belongs = ids >= 0;
+    for (int i = ids_rank; i < data_rank; ++i) belongs = ops::ExpandDims(scope, belongs, -1);
+    return {ops::SelectV2(scope, belongs, gathered, 0), Gradient(), Gradient()};
+  }
+  // There may be no segment to gather from.
+  Output count = ops::Cast(scope, c.input(2), ids.dtype());
+  Output rows = ops::SelectV2(scope, ids >= 0, ids, count);
+  return {ops::GatherV2(scope, WithZeroRow(scope, dy), rows, 0), Gradient(), Gradient()};
 }
 
 Grads SegmentSumGrad(RuleContext& c) { return {ops::GatherV2(c.scope(), c.grad(0), c.input(1), 0), Gradient()}; }
@@ -169,6 +193,8 @@ void RegisterGatherGradients(GradientRegistry& registry) {
   registry.Add("Gather", GatherGrad);
   registry.Add("GatherNd", GatherNdGrad);
   registry.Add("GatherV2", GatherV2Grad);
+  registry.Add("ResourceGather", ResourceGatherGrad);
+  registry.Add("ResourceGatherNd", ResourceGatherNdGrad);
   registry.Add("ScatterNd", ScatterNdGrad);
   registry.Add("SegmentSum", SegmentSumGrad);
   registry.Add("TensorScatterAdd", TensorScatterAddGrad);

@@ -7,11 +7,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "nabla/gradients/aggregation.h"
 #include "nabla/gradients/apply_rule.h"
 #include "nabla/gradients/between.h"
 #include "nabla/gradients/conditional_grad.h"
 #include "nabla/gradients/control_state.h"
+#include "nabla/gradients/grad_ys.h"
 #include "nabla/gradients/loop_grad.h"
 #include "nabla/gradients/rule.h"
 #include "nabla/graph/constant_value.h"
@@ -23,9 +25,6 @@
 namespace nabla {
 namespace {
 
-// Making this many elements out of slices is worth a warning.
-constexpr int64_t kLargeDenseElements = 100000000;
-
 absl::Status CheckTensors(const Graph* graph, const Outputs& tensors, absl::string_view what) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i]) return absl::InvalidArgumentError(absl::StrCat("Gradients: ", what, "[", i, "] is none"));
@@ -35,33 +34,6 @@ absl::Status CheckTensors(const Graph* graph, const Outputs& tensors, absl::stri
     }
   }
   return absl::OkStatus();
-}
-
-// Whether a gradient of that dtype can be one of a tensor of the other.
-absl::Status CheckGradYDType(Output y, DType grad) {
-  DType dtype = BaseDType(y.dtype());
-  absl::string_view expected;
-  if (IsFloating(dtype) || IsInteger(dtype)) {
-    if (!IsFloating(grad) && !IsInteger(grad)) expected = "a real or integer type";
-  } else if (IsComplex(dtype)) {
-    if (!IsComplex(grad)) expected = "a complex type";
-  } else if (dtype == DType::kVariant) {
-    if (grad != DType::kVariant) expected = "variant";
-  } else {
-    return absl::InvalidArgumentError(absl::StrCat("Gradients: '", y.name(), "' of type ", DTypeName(dtype),
-                                                   " is not numeric, so it has no gradient"));
-  }
-  if (expected.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("Gradients: the gradient given for '", y.name(), "' of type ",
-                                                 DTypeName(dtype), " has type ", DTypeName(grad), ", expected ",
-                                                 expected));
-}
-
-Output Ones(const Scope& scope, Output y, const std::string& name) {
-  Output one = ops::Const(scope.Named(name), 1, y.dtype());
-  if (y.shape().IsScalar()) return one;
-  if (y.shape().IsFullyDefined()) return ops::Fill(scope, y.shape(), one);
-  return ops::Fill(scope, ops::Shape(scope, y), one);
 }
 
 absl::Status CheckFrames(const ControlState& control, int frame, const Outputs& tensors, absl::string_view what) {
@@ -86,6 +58,17 @@ bool HasAny(const Grads& grads) {
   return std::any_of(grads.begin(), grads.end(), [](const Gradient& grad) { return !grad.none(); });
 }
 
+// For the log.
+std::string Names(const Grads& grads) {
+  std::string list;
+  for (const Gradient& grad : grads) {
+    if (grad.none()) continue;
+    absl::StrAppend(&list, list.empty() ? "" : ", ",
+                    grad.is_dense() ? grad.dense().name() : grad.slices().values.name() + " (slices)");
+  }
+  return list.empty() ? "none" : list;
+}
+
 // Works in one frame: that of ys. For the loops in it, LoopGradient calls for another engine, which works in their
 // bodies.
 class Engine {
@@ -98,7 +81,8 @@ class Engine {
         options_(options),
         view_(view),
         control_(control),
-        between_(std::move(between)) {}
+        between_(std::move(between)),
+        states_(between_.ops().size()) {}
 
   absl::StatusOr<Grads> Run() {
     NABLA_RETURN_IF_ERROR(SeedYs());
@@ -106,18 +90,29 @@ class Engine {
   }
   // With the gradients of ys as they are.
   absl::StatusOr<Grads> Run(const Grads& grad_ys) {
-    for (size_t i = 0; i < ys_.size(); ++i) Deliver(ys_[i], grad_ys[i]);
+    for (size_t i = 0; i < ys_.size(); ++i) {
+      const int index = between_.IndexOf(ys_[i].node());
+      if (index >= 0) Deliver(index, ys_[i].index(), grad_ys[i]);
+    }
     return Walk();
   }
 
  private:
+  // What the engine knows of an op between xs and ys.
+  struct State {
+    std::vector<Grads> arrived;  // so far, by output; empty if none have
+    Grads done;                  // their sums, kept for the ops of xs
+    bool is_x = false;
+    bool is_stop = false;  // nothing is passed on to its inputs
+  };
+
   absl::StatusOr<Grads> Walk() {
     FindStopOps();
     Enqueue();
     while (!ready_.empty()) {
-      Node* op = ready_.front();
+      const int index = ready_.front();
       ready_.pop_front();
-      NABLA_RETURN_IF_ERROR(Visit(op));
+      NABLA_RETURN_IF_ERROR(Visit(index));
     }
     if (const Node* waiting = between_.FindWaiting()) {
       return absl::UnimplementedError(absl::StrCat("Gradients: '", waiting->name(), "' (op type: ", waiting->op(),
@@ -125,9 +120,6 @@ class Engine {
     }
     return Results();
   }
-
-  // Gradients that arrived so far, per output of an op.
-  using Arrived = std::vector<Grads>;
 
   Scope ScopeFor(Node* op) {
     Scope scope = scope_;
@@ -145,93 +137,87 @@ class Engine {
     return it->second;
   }
 
-  void Deliver(Output tensor, Gradient grad) {
-    Arrived& arrived = arrived_[tensor.node()];
-    if (arrived.empty()) arrived.resize(tensor.node()->num_outputs());
-    arrived[tensor.index()].push_back(std::move(grad));
+  // Where the rule of `op` puts its nodes. What is to be compiled by XLA has its gradients compiled as well: together
+  // with it, under the same _XlaScope, or as clusters of their own.
+  Scope RuleScope(const Scope& scope, Node* op) const {
+    Scope rule = scope.Sub(absl::StrCat(op->name(), "_grad"));
+    const bool* compile = op->attr<bool>("_XlaCompile");
+    if (compile == nullptr || !*compile) return rule;
+    const bool* separate = op->attr<bool>("_XlaSeparateCompiledGradients");
+    const auto* cluster = op->attr<std::string>("_XlaScope");
+    if (separate == nullptr || cluster == nullptr) return rule;
+    std::string name = *cluster;
+    if (*separate) absl::StrAppend(&name, "_grad_", absl::StrReplaceAll(scope_.name(), {{"/", "_"}}));
+    return rule.WithAttr("_XlaCompile", true).WithAttr("_XlaScope", std::move(name));
+  }
+
+  void Deliver(int index, int output, Gradient grad) {
+    std::vector<Grads>& arrived = states_[index].arrived;
+    if (arrived.empty()) arrived.resize(between_.ops()[index]->num_outputs());
+    arrived[output].push_back(std::move(grad));
   }
 
   absl::Status SeedYs() {
     for (size_t i = 0; i < ys_.size(); ++i) {
-      Output y = ys_[i];
-      Gradient given = options_.grad_ys.empty() ? Gradient() : options_.grad_ys[i];
-      std::string name = absl::StrCat("grad_ys_", i);
-      Scope scope = ScopeFor(y.node());
-      if (given.none()) {
-        if (IsComplex(y.dtype())) {
-          return absl::InvalidArgumentError(absl::StrCat("Gradients of complex tensors must set grad_ys (y '", y.name(),
-                                                         "' is ", DTypeName(y.dtype()), ")"));
-        }
-        if (!IsFloating(y.dtype()) && !IsInteger(y.dtype())) {
-          return absl::InvalidArgumentError(absl::StrCat("Gradients: '", y.name(), "' of type ", DTypeName(y.dtype()),
-                                                         " must be numeric to obtain a default gradient"));
-        }
-        Deliver(y, Ones(scope, y, name));
-        continue;
-      }
-      NABLA_RETURN_IF_ERROR(CheckGradYDType(y, given.dtype()));
-      if (given.is_dense()) {
-        if (!given.dense().shape().IsCompatibleWith(y.shape())) {
-          return absl::InvalidArgumentError(absl::StrCat("Gradients: the gradient given for '", y.name(),
-                                                         "' has shape ", given.dense().shape().ToString(),
-                                                         ", expected ", y.shape().ToString()));
-        }
-        Deliver(y, ops::Identity(scope.Named(name), given.dense()));
-      } else {
-        IndexedSlices s = given.slices();
-        s.indices = ops::Identity(scope.Named(name + "_indices"), s.indices);
-        s.values = ops::Identity(scope.Named(name + "_values"), s.values);
-        if (s.dense_shape) s.dense_shape = ops::Identity(scope.Named(name + "_shape"), s.dense_shape);
-        Deliver(y, std::move(s));
-      }
+      const Gradient given = options_.grad_ys.empty() ? Gradient() : options_.grad_ys[i];
+      NABLA_ASSIGN_OR_RETURN(Gradient grad_y, MakeGradY(ScopeFor(ys_[i].node()), ys_[i], given, static_cast<int>(i)));
+      const int index = between_.IndexOf(ys_[i].node());
+      if (index >= 0) Deliver(index, ys_[i].index(), std::move(grad_y));
     }
     return scope_.status();
   }
 
-  // The xs' ops with no other x behind them, where the walk ends, and what the
-  // caller declared constant.
+  // The xs' ops with no other x behind them, where the walk ends, and what the caller declared constant.
   void FindStopOps() {
     for (Output x : xs_) {
+      const int index = between_.IndexOf(x.node());
+      if (index < 0) continue;
       bool last = true;
       for (int i = 0; i < x.node()->num_inputs() && last; ++i) {
         last = between_.pending(x.node()->input(i).node()) == 0;
       }
-      if (last || view_.IsEntry(x.node())) stop_ops_.insert(x.node());
+      states_[index].is_x = true;
+      if (last || view_.IsEntry(x.node())) states_[index].is_stop = true;
     }
-    for (Output stop : options_.stop_gradients) stop_ops_.insert(stop.node());
-    for (Output x : xs_) x_ops_.insert(x.node());
+    for (Output stop : options_.stop_gradients) {
+      const int index = between_.IndexOf(stop.node());
+      if (index >= 0) states_[index].is_stop = true;
+    }
   }
 
   void Enqueue() {
-    absl::flat_hash_set<Node*> seen;
+    absl::flat_hash_set<const Node*> seen;
     for (Output y : ys_) {
-      Node* op = y.node();
-      // A y that another y depends on waits for its gradients from there.
-      if (between_.Contains(op) && between_.pending(op) == 0 && seen.insert(op).second) ready_.push_back(op);
+      const int index = between_.IndexOf(y.node());
+      // A y that another y depends on waits for its gradients from there. A loop is visited once for all its exits.
+      if (index >= 0 && between_.pending(y.node()) == 0 && seen.insert(view_.Unit(y.node())).second)
+        ready_.push_back(index);
     }
   }
 
-  absl::Status Visit(Node* op) {
-    if (control_ != nullptr && view_.Unit(op) != op)
+  absl::Status Visit(int index) {
+    Node* op = between_.ops()[index];
+    if (control_ != nullptr && view_.Unit(op) != op) {
       return VisitLoop(control_->ChildOf(view_.frame, control_->FrameOf(op)));
-    Scope scope = ScopeFor(op);
-    Grads out_grads = TakeAggregated(scope, op);
-    Grads in_grads(op->num_inputs());
-    if (HasAny(out_grads) && !stop_ops_.contains(op)) {
-      NABLA_ASSIGN_OR_RETURN(in_grads, Backpropagate(scope.Sub(absl::StrCat(op->name(), "_grad")), op, out_grads));
-      LogRule(op, out_grads, in_grads);
     }
-    if (x_ops_.contains(op)) done_[op] = std::move(out_grads);
+    const Scope scope = ScopeFor(op);
+    Grads out_grads = TakeAggregated(scope, index);
+    Grads in_grads(op->num_inputs());
+    std::vector<int> inputs(op->num_inputs());
+    for (int i = 0; i < op->num_inputs(); ++i) inputs[i] = between_.IndexOf(op->input(i).node());
+    if (HasAny(out_grads) && !states_[index].is_stop) {
+      NABLA_ASSIGN_OR_RETURN(in_grads, Backpropagate(RuleScope(scope, op), op, inputs, std::move(out_grads)));
+    }
     if (view_.IsEntry(op)) return scope_.status();
-    for (int i = 0; i < op->num_inputs(); ++i) Pass(op->input(i), std::move(in_grads[i]));
+    for (int i = 0; i < op->num_inputs(); ++i) Pass(inputs[i], op->input(i).index(), std::move(in_grads[i]));
     return scope_.status();
   }
 
-  // A use of `tensor` hands back its gradient, if any.
-  void Pass(Output tensor, Gradient grad) {
-    if (!between_.Contains(tensor.node())) return;
-    if (!grad.none()) Deliver(tensor, std::move(grad));
-    if (between_.Arrived(tensor.node())) ready_.push_back(tensor.node());
+  // A use of an output of the op of that index, if it has one, hands back its gradient, if any.
+  void Pass(int index, int output, Gradient grad) {
+    if (index < 0) return;
+    if (!grad.none()) Deliver(index, output, std::move(grad));
+    if (between_.Arrived(index)) ready_.push_back(index);
   }
 
   absl::Status VisitLoop(int frame) {
@@ -244,11 +230,12 @@ class Engine {
       Grads last;
       for (const Edge& edge : loop.variables[k].switch_node->consumers()) {
         if (edge.IsControl() || edge.source_index != 0 || !IsExit(*edge.consumer)) continue;
-        Grads grads = TakeAggregated(scope, edge.consumer);
-        if (!stop_ops_.contains(edge.consumer)) last.push_back(grads[0]);
-        if (x_ops_.contains(edge.consumer)) done_[edge.consumer] = std::move(grads);
+        const int exit = between_.IndexOf(edge.consumer);
+        if (exit < 0) continue;
+        Grads grads = TakeAggregated(scope, exit);
+        if (!states_[exit].is_stop) last.push_back(grads[0]);
       }
-      exits[k] = Aggregate(scope, last, options_.aggregation);
+      exits[k] = Aggregate(scope, loop.name, last, options_.aggregation);
       any |= !exits[k].none();
     }
     LoopGradients grads{Grads(loop.variables.size()), Grads(loop.invariants.size())};
@@ -270,11 +257,14 @@ class Engine {
 
   // What an Enter takes into a loop gets its gradient.
   void PassOut(Node* enter, Gradient grad) {
-    if (!between_.Contains(enter)) return;
-    Pass(enter->input(0), stop_ops_.contains(enter) ? Gradient() : std::move(grad));
+    const int index = between_.IndexOf(enter);
+    if (index < 0) return;
+    Output outside = enter->input(0);
+    Pass(between_.IndexOf(outside.node()), outside.index(), states_[index].is_stop ? Gradient() : std::move(grad));
   }
 
-  absl::StatusOr<Grads> Backpropagate(const Scope& scope, Node* op, const Grads& out_grads) {
+  // `inputs`: the indices of the ops that op's inputs come from.
+  absl::StatusOr<Grads> Backpropagate(const Scope& scope, Node* op, const std::vector<int>& inputs, Grads out_grads) {
     if (IsSwitch(*op)) {
       Grads in_grads(2);
       if (IsBranchSwitch(*op)) {
@@ -288,20 +278,26 @@ class Engine {
     if (IsBranchMerge(*op)) return MergeGradient(scope, control_->contexts(), op, out_grads[0]);
     std::vector<bool> needed(op->num_inputs());
     for (int i = 0; i < op->num_inputs(); ++i) {
-      needed[i] = between_.Contains(op->input(i).node()) && IsBackpropagatable(op->input(i).dtype());
+      needed[i] = inputs[i] >= 0 && IsBackpropagatable(op->input(i).dtype());
     }
-    NABLA_ASSIGN_OR_RETURN(Grads in_grads, ApplyGradientRule(scope, op, out_grads, std::move(needed)));
+    std::string incoming;
+    if (LogEnabled(LogLevel::INFO)) incoming = Names(out_grads);
+    NABLA_ASSIGN_OR_RETURN(Grads in_grads, ApplyGradientRule(scope, op, std::move(out_grads), std::move(needed)));
     if (options_.gate_gradients) Gate(scope, &in_grads);
+    NABLA_LOG(INFO) << "gradient of '" << op->name() << "': in " << incoming << "; out " << Names(in_grads);
     return in_grads;
   }
 
-  Grads TakeAggregated(const Scope& scope, Node* op) {
-    auto it = arrived_.find(op);
-    if (it == arrived_.end()) return Grads(op->num_outputs());
-    Grads sums;
-    sums.reserve(it->second.size());
-    for (Grads& terms : it->second) sums.push_back(Aggregate(scope, terms, options_.aggregation));
-    arrived_.erase(it);
+  // The gradients of the op's outputs.
+  Grads TakeAggregated(const Scope& scope, int index) {
+    State& state = states_[index];
+    const Node* op = between_.ops()[index];
+    Grads sums(op->num_outputs());
+    for (size_t i = 0; i < state.arrived.size(); ++i) {
+      sums[i] = Aggregate(scope, op->name(), state.arrived[i], options_.aggregation);
+    }
+    state.arrived = {};
+    if (state.is_x) state.done = sums;
     return sums;
   }
 
@@ -313,37 +309,25 @@ class Engine {
       if (grad.is_slices()) all.push_back(grad.slices().values.node());
     }
     if (all.size() < 2) return;
-    Scope gate = scope.WithControl({ops::NoOp(scope.WithControl(all))});
+    const Scope tuple = scope.Sub("tuple");
+    const Scope gate = tuple.WithControl({ops::NoOp(tuple.WithControl(all).Named("group_deps"))});
     for (Gradient& grad : *grads) {
-      if (grad.is_dense()) grad = ops::Identity(gate, grad.dense());
+      if (grad.is_dense()) grad = ops::Identity(gate.Named("control_dependency"), grad.dense());
       if (grad.is_slices()) {
         IndexedSlices slices = grad.slices();
-        slices.values = ops::Identity(gate, slices.values);
+        slices.values = ops::Identity(gate.Named("control_dependency"), slices.values);
         grad = std::move(slices);
       }
     }
-  }
-
-  static void LogRule(Node* op, const Grads& out_grads, const Grads& in_grads) {
-    if (!LogEnabled(LogLevel::DEBUG)) return;
-    auto names = [](const Grads& grads) {
-      std::string list;
-      for (const Gradient& grad : grads) {
-        if (grad.none()) continue;
-        absl::StrAppend(&list, list.empty() ? "" : ", ",
-                        grad.is_dense() ? grad.dense().name() : grad.slices().values.name() + " (slices)");
-      }
-      return list;
-    };
-    NABLA_LOG(DEBUG) << "gradient of '" << op->name() << "': in " << names(out_grads) << "; out " << names(in_grads);
   }
 
   absl::StatusOr<Grads> Results() {
     Grads results;
     results.reserve(xs_.size());
     for (Output x : xs_) {
-      auto it = done_.find(x.node());
-      Gradient grad = it == done_.end() ? Gradient() : it->second[x.index()];
+      const int index = between_.IndexOf(x.node());
+      Gradient grad;
+      if (index >= 0 && !states_[index].done.empty()) grad = states_[index].done[x.index()];
       if (grad.none() && options_.unconnected == UnconnectedGradients::kZero) grad = ZerosFor(ScopeFor(x.node()), x);
       results.push_back(std::move(grad));
     }
@@ -359,11 +343,8 @@ class Engine {
   ControlState* control_;  // nullptr: there are no loops and conditionals
   BetweenOps between_;
   absl::flat_hash_map<BranchContexts::Context, Scope> branch_scopes_;
-  absl::flat_hash_set<const Node*> stop_ops_;
-  absl::flat_hash_set<const Node*> x_ops_;
-  std::deque<Node*> ready_;
-  absl::flat_hash_map<const Node*, Arrived> arrived_;
-  absl::flat_hash_map<const Node*, Grads> done_;  // of the xs' ops
+  std::vector<State> states_;  // by index in between_
+  std::deque<int> ready_;      // indices
 };
 
 }  // namespace
@@ -392,29 +373,6 @@ absl::StatusOr<Grads> Gradients(const Scope& scope, const Outputs& ys, const Out
   NABLA_RETURN_IF_ERROR(CheckFrames(control, view.frame, ys, "ys"));
   NABLA_RETURN_IF_ERROR(CheckFrames(control, view.frame, xs, "xs"));
   return Engine(inside, ys, xs, options, BetweenOps(ys, xs, view), view, &control).Run();
-}
-
-Output ToDense(const Scope& scope, const Gradient& gradient) {
-  if (!gradient.is_slices()) return gradient.dense();
-  const IndexedSlices& slices = gradient.slices();
-  if (!slices.dense_shape) {
-    scope.RecordError(absl::InvalidArgumentError(
-        absl::StrCat("IndexedSlices '", slices.values.name(), "' cannot be made dense: they have no dense_shape")));
-    return Output();
-  }
-  Shape shape = ConstantValueAsShape(slices.dense_shape);
-  if (!shape.IsFullyDefined()) {
-    NABLA_LOG(WARNING) << "making IndexedSlices '" << slices.values.name()
-                       << "' dense with a shape unknown until the run; it may "
-                          "take much memory";
-  } else if (shape.num_elements() >= kLargeDenseElements) {
-    NABLA_LOG(WARNING) << "making IndexedSlices '" << slices.values.name() << "' a dense tensor of "
-                       << shape.num_elements() << " elements; it may take much memory";
-  }
-  bool rows_known = shape.rank() > 0 && shape.dim(0) != kUnknownDim;
-  Output rows = rows_known ? ops::Const(scope, Tensor::Scalar<int64_t>(shape.dim(0)))
-                           : ops::StridedSlice(scope, slices.dense_shape, {0}, {1}, {1}, {.shrink_axis_mask = 1});
-  return ops::UnsortedSegmentSum(scope, slices.values, slices.indices, rows);
 }
 
 }  // namespace nabla

@@ -16,13 +16,15 @@
 
 #include "absl/status/statusor.h"
 #include "nabla/gradients/gradient.h"
+#include "nabla/gradients/indexed_slices.h"
 #include "nabla/graph/scope.h"
 
 namespace nabla {
 
 // How several gradients of one tensor are added up.
 enum class AggregationMethod {
-  kAddN,         // one AddN when all have arrived
+  kAddN,         // one AddN when all have arrived (with devices: partial sums on
+                 // each, then one of these)
   kTree,         // pairwise, as they come: lower peak memory
   kAccumulateN,  // AccumulateNV2 where the shape is static and there are more
                  // than two, else kTree
@@ -49,16 +51,16 @@ struct GradientOptions {
 
 // Sum over ys of dy/dx for each x: one Gradient per x, in order. An x may be a
 // resource handle (of a variable): its gradient is that of the variable's
-// value. Errors: InvalidArgument for ys, xs or grad_ys that do not fit;
+// value. What is appended for an op with the attrs _XlaCompile (true), _XlaScope
+// and _XlaSeparateCompiledGradients carries _XlaCompile and _XlaScope, a scope
+// of its own if the gradients are to be compiled separately. With
+// NABLA_VERBOSITY=2 (graph/logging.h) each op's incoming and outgoing gradients
+// are logged. Errors: InvalidArgument for ys, xs or grad_ys that do not fit;
 // NotFound for an op without rule on the path ("No gradient defined for
 // operation 'name' (op type: Type)"); what a rule refuses (PreventGradient). On
 // error nothing useful was added. Thread safety: locks the graph.
 absl::StatusOr<Grads> Gradients(const Scope& scope, const Outputs& ys, const Outputs& xs,
                                 const GradientOptions& options = {});
-
-// The dense form of a gradient: UnsortedSegmentSum for slices, none for none. A
-// warning is logged where that makes a tensor of 100,000,000 elements or more.
-Output ToDense(const Scope& scope, const Gradient& gradient);
 
 }  // namespace nabla
 

@@ -217,7 +217,7 @@ absl::StatusOr<LoopGradients> LoopGradient(ControlState* state, int frame, const
   }
   for (size_t k : passed_on) {
     const Gradient sum = backward.Sum(forward.variables[k].enter->input(0), grads[next++]);
-    result.variables[k] = Aggregate(scope, {sum, exits[k]}, AggregationMethod::kAddN);
+    result.variables[k] = Aggregate(scope, forward.name, {sum, exits[k]}, AggregationMethod::kAddN);
   }
   for (size_t i : constant) {
     result.invariants[i] = backward.Sum(forward.invariants[i]->input(0), grads[next++]);

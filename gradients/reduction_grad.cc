@@ -56,7 +56,34 @@ Output AlignWithInput(RuleContext& c, Output value) {
   return ops::Reshape(scope, value, KeptShape(c));
 }
 
+// A sparse gradient, divided and spread over the axes that were summed away: still as sparse, if the first is not one
+// of them.
+absl::optional<IndexedSlices> SpreadRows(RuleContext& c, double divisor) {
+  if (!c.gradient(0).is_slices()) return absl::nullopt;
+  absl::optional<std::vector<int64_t>> axes = StaticAxes(c.op());
+  if (!axes || (!axes->empty() && axes->front() == 0)) return absl::nullopt;
+  const Scope& scope = c.scope();
+  IndexedSlices slices = c.gradient(0).slices();
+  if (divisor != 1) slices.values = slices.values / divisor;
+  if (!c.attr<bool>("keep_dims")) {
+    for (int64_t axis : *axes) slices.values = ops::ExpandDims(scope, slices.values, static_cast<int>(axis));
+  }
+  if (!slices.values) return absl::nullopt;  // its error is recorded
+  slices.dense_shape = ShapeTensor(scope, c.input(0));
+  Shape rows = c.input(0).shape();
+  rows.set_dim(0, slices.values.shape().has_rank() ? slices.values.shape().dim(0) : kUnknownDim);
+  if (rows.IsFullyDefined()) {
+    slices.values = ops::BroadcastTo(scope, slices.values, rows);
+  } else {
+    Output count = SliceRows(ops::Shape(scope, slices.values), 0, 1);
+    Output row_shape = SliceRows(slices.dense_shape, 1, INT64_MAX);
+    slices.values = ops::BroadcastTo(scope, slices.values, ops::ConcatV2(scope, {count, row_shape}, 0));
+  }
+  return slices;
+}
+
 Grads SumGrad(RuleContext& c) {
+  if (absl::optional<IndexedSlices> rows = SpreadRows(c, 1)) return {*rows, Gradient()};
   return {BroadcastLike(c.scope(), AlignWithInput(c, c.grad(0)), c.input(0)), Gradient()};
 }
 
@@ -75,8 +102,12 @@ int64_t StaticMeanCount(RuleContext& c) {
 
 Grads MeanGrad(RuleContext& c) {
   const Scope& scope = c.scope();
+  const int64_t count = StaticMeanCount(c);
+  if (count > 0) {
+    if (absl::optional<IndexedSlices> rows = SpreadRows(c, static_cast<double>(count))) return {*rows, Gradient()};
+  }
   Output dy = c.grad(0), scaled;
-  if (int64_t count = StaticMeanCount(c); count > 0) {
+  if (count > 0) {
     scaled = count == 1 ? dy : dy / static_cast<double>(count);
   } else {
     Output per_mean = ops::Size(scope, c.input(0), {.out_type = DType::kInt64}) /
@@ -97,11 +128,25 @@ Grads MaxGrad(RuleContext& c) {
   return {attained * AlignWithInput(c, c.grad(0) / count), Gradient()};
 }
 
-// The product of all other elements, by exclusive products from both sides:
-// right where elements are zero, too.
+// For each element the product of those before and behind it along an axis: right where elements are zero, too.
+Output ProductOfOthers(const Scope& scope, Output x, int axis) {
+  Output before = ops::Cumprod(scope, x, axis, {.exclusive = true});
+  Output after = ops::Cumprod(scope, x, axis, {.exclusive = true, .reverse = true});
+  return Conjugate(scope, before) * Conjugate(scope, after);
+}
+
 Grads ProdGrad(RuleContext& c) {
   const Scope& scope = c.scope();
   Output x = c.input(0);
+  absl::optional<std::vector<int64_t>> static_axes = StaticAxes(c.op());
+  if (static_axes && static_axes->size() == 1) {
+    Output others = ProductOfOthers(scope, x, static_cast<int>(static_axes->front()));
+    return {others * AlignWithInput(c, c.grad(0)), Gradient()};
+  }
+  if (static_axes && static_cast<int>(static_axes->size()) == x.shape().rank()) {
+    Output others = ProductOfOthers(scope, ops::Reshape(scope, x, {-1}), 0);
+    return {ReshapeLike(scope, others, x) * AlignWithInput(c, c.grad(0)), Gradient()};
+  }
   // The reduced axes to the front, as one; the others behind, as one.
   Output rank = ops::Rank(scope, x);
   Output axes = ops::Reshape(scope, ops::Cast(scope, c.input(1), DType::kInt32), {-1});
@@ -121,11 +166,9 @@ Grads ProdGrad(RuleContext& c) {
   Output reduced_size = ops::Prod(scope, ops::GatherV2(scope, shape, reduced, 0), 0);
   Output kept_size = ops::Prod(scope, ops::GatherV2(scope, shape, kept, 0), 0);
   Output matrix = ops::Reshape(scope, permuted, ops::Pack(scope, {reduced_size, kept_size}));
-  Output before = ops::Cumprod(scope, matrix, 0, {.exclusive = true});
-  Output after = ops::Cumprod(scope, matrix, 0, {.exclusive = true, .reverse = true});
-  Output others = ops::Transpose(
-      scope, ops::Reshape(scope, Conjugate(scope, before) * Conjugate(scope, after), ops::Shape(scope, permuted)),
-      ops::InvertPermutation(scope, permutation));
+  Output others =
+      ops::Transpose(scope, ops::Reshape(scope, ProductOfOthers(scope, matrix, 0), ops::Shape(scope, permuted)),
+                     ops::InvertPermutation(scope, permutation));
   return {ReshapeLike(scope, others * AlignWithInput(c, c.grad(0)), x), Gradient()};
 }
 
@@ -135,13 +178,23 @@ Grads CumsumGrad(RuleContext& c) {
           Gradient()};
 }
 
-// Where an element is zero this gives 0, as the quotient that it is built on
-// has no value there.
+// Of y[k] = x[0] … x[k], the sum over k of dy[k] y[k] is divided by x[i]. Where x[i] is the first zero, the products
+// are taken without it instead; behind that zero, and where x[i] is another, they are all zero.
 Grads CumprodGrad(RuleContext& c) {
   const Scope& scope = c.scope();
-  bool exclusive = c.attr<bool>("exclusive"), reverse = c.attr<bool>("reverse");
-  Output sums = ops::Cumsum(scope, c.output(0) * c.grad(0), c.input(1), {.exclusive = exclusive, .reverse = !reverse});
-  return {ops::DivNoNan(scope, sums, c.input(0)), Gradient()};
+  const bool exclusive = c.attr<bool>("exclusive"), reverse = c.attr<bool>("reverse");
+  Output x = c.input(0), axis = c.input(1), dy = c.grad(0);
+  auto sums = [&](Output products) {
+    return ops::Cumsum(scope, Conjugate(scope, products) * dy, axis, {.exclusive = exclusive, .reverse = !reverse});
+  };
+  Output is_zero = ops::Equal(scope, x, 0);
+  Output zeros_before =
+      ops::Cumsum(scope, ops::Cast(scope, is_zero, DType::kInt32), axis, {.exclusive = true, .reverse = reverse});
+  Output is_first = And(is_zero, ops::Equal(scope, zeros_before, 0));
+  Output others =
+      ops::Cumprod(scope, ops::SelectV2(scope, is_first, 1, x), axis, {.exclusive = exclusive, .reverse = reverse});
+  Output quotient = ops::DivNoNan(scope, sums(c.output(0)), Conjugate(scope, x));
+  return {ops::SelectV2(scope, is_first, sums(others), quotient), Gradient()};
 }
 
 Grads AddNGrad(RuleContext& c) { return Grads(c.num_inputs(), c.gradient(0)); }

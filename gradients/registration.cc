@@ -11,6 +11,7 @@ void RegisterAllGradients() {
     RegisterArrayGradients(registry);
     RegisterElementwiseGradients(registry);
     RegisterGatherGradients(registry);
+    RegisterJoinGradients(registry);
     RegisterMatMulGradients(registry);
     RegisterNnGradients(registry);
     RegisterReductionGradients(registry);

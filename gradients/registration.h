@@ -7,9 +7,10 @@
 
 namespace nabla {
 
-void RegisterArrayGradients(GradientRegistry& registry);        // shapes, concatenation, slicing, padding
+void RegisterArrayGradients(GradientRegistry& registry);        // identities, shapes, slicing, padding
 void RegisterElementwiseGradients(GradientRegistry& registry);  // of one and of two arguments
 void RegisterGatherGradients(GradientRegistry& registry);       // Gather… ScatterNd, segments
+void RegisterJoinGradients(GradientRegistry& registry);         // concatenation, packing, splitting
 void RegisterMatMulGradients(GradientRegistry& registry);
 void RegisterNnGradients(GradientRegistry& registry);
 void RegisterReductionGradients(GradientRegistry& registry);

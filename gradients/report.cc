@@ -1,83 +1,210 @@
 #include "nabla/gradients/report.h"
 
-#include <deque>
+#include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "nabla/gradients/apply_rule.h"
 #include "nabla/gradients/between.h"
-#include "nabla/gradients/rule.h"
+#include "nabla/graph/control_flow.h"
+#include "nabla/ops/ops.h"
 
 namespace nabla {
 namespace {
 
-// Data edges on the shortest way to ys, for every node that ys depend on.
-absl::flat_hash_map<const Node*, int> DistancesTo(const Outputs& ys) {
-  absl::flat_hash_map<const Node*, int> distances;
-  std::deque<const Node*> queue;
-  auto visit = [&](const Node* node, int distance) {
-    if (node != nullptr && distances.emplace(node, distance).second) queue.push_back(node);
+using NodeSet = absl::flat_hash_set<const Node*>;
+
+// What ys depend on through data edges of any type.
+NodeSet Ancestors(const Outputs& ys) {
+  NodeSet seen;
+  std::vector<const Node*> stack;
+  auto visit = [&](const Node* node) {
+    if (node != nullptr && seen.insert(node).second) stack.push_back(node);
   };
-  for (Output y : ys) visit(y.node(), 0);
-  while (!queue.empty()) {
-    const Node* node = queue.front();
-    queue.pop_front();
-    for (int i = 0; i < node->num_inputs(); ++i) visit(node->input(i).node(), distances[node] + 1);
+  for (Output y : ys) visit(y.node());
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    for (int i = 0; i < node->num_inputs(); ++i) visit(node->input(i).node());
   }
-  return distances;
+  return seen;
 }
 
-// What stops a gradient at the edge from `node` into `consumer`, or "".
-std::string CutAt(const Edge& edge, const absl::flat_hash_set<const Node*>& stops) {
-  Output tensor(edge.source, edge.source_index);
-  if (!IsBackpropagatable(tensor.dtype())) {
-    return absl::StrCat("'", tensor.name(), "' is ", DTypeName(tensor.dtype()), ", through which no gradient flows");
+// The consumers of the xs, and theirs, among the given nodes.
+NodeSet DependingOn(const Outputs& xs, const NodeSet& among) {
+  NodeSet seen;
+  std::vector<const Node*> stack;
+  auto visit = [&](const Edge& edge) {
+    if (edge.IsControl() || !among.contains(edge.consumer)) return;
+    if (seen.insert(edge.consumer).second) stack.push_back(edge.consumer);
+  };
+  for (Output x : xs) {
+    for (const Edge& edge : x.node()->consumers()) {
+      if (edge.source_index == x.index()) visit(edge);
+    }
   }
-  const Node* op = edge.consumer;
-  if (stops.contains(op)) return absl::StrCat("'", op->name(), "' is among stop_gradients");
-  const GradientRegistry::Entry* entry = GradientRegistry::Global().Find(op->op());
-  if (entry == nullptr || entry->rule == nullptr) {
-    return absl::StrCat("op ", op->op(), " (node '", op->name(), "') is not differentiable");
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    for (const Edge& edge : node->consumers()) visit(edge);
+  }
+  return seen;
+}
+
+// The inputs to which the rule of `op` gives a gradient: asked of a copy of the op in a graph of its own. All of them
+// if the copy cannot be made, as of a function's call.
+std::vector<bool> InputsWithGradient(const Node* op) {
+  std::vector<bool> result(op->num_inputs(), true);
+  Graph scratch;
+  Scope scope(&scratch);
+  auto stand_in = [&](DType dtype, const Shape& shape) {
+    return ops::Placeholder(scope, BaseDType(dtype), {.shape = shape});
+  };
+  NodeDesc desc;
+  desc.name = "op";
+  desc.op = op->op();
+  desc.attrs = op->attrs();
+  for (int i = 0; i < op->num_inputs(); ++i) {
+    Node* source = op->input(i).node();
+    if (source != nullptr && source->op() == "Const") {  // axes and the like, which rules look at
+      desc.inputs.push_back(ops::Const(scope, source->GetAttr<Tensor>("value")));
+    } else {
+      desc.inputs.push_back(source == nullptr ? Output() : stand_in(op->input(i).dtype(), op->input(i).shape()));
+    }
+  }
+  absl::StatusOr<Node*> copy = scratch.AddNode(std::move(desc));
+  if (!copy.ok() || !scope.ok()) return result;
+  Grads out_grads;
+  for (int i = 0; i < op->num_outputs(); ++i) {
+    const bool may = IsBackpropagatable(op->output_dtype(i));
+    out_grads.push_back(may ? Gradient(stand_in(op->output_dtype(i), op->output_shape(i))) : Gradient());
+  }
+  absl::StatusOr<Grads> grads = ApplyGradientRule(scope, *copy, std::move(out_grads), {});
+  if (!grads.ok()) return result;
+  for (int i = 0; i < op->num_inputs(); ++i) result[i] = !(*grads)[i].none();
+  return result;
+}
+
+// The engine itself takes gradients through these.
+bool IsControlFlow(const Node& op) {
+  return IsEnter(op) || IsExit(op) || IsMerge(op) || IsSwitch(op) || IsNextIteration(op);
+}
+
+// Follows gradients from ys backwards, through ops that depend on xs, and notes where they are cut.
+class Backtrace {
+ public:
+  Backtrace(const Outputs& ys, const Outputs& stop_gradients, const NodeSet& depending) : depending_(depending) {
+    for (Output stop : stop_gradients) stops_.insert(stop.node());
+    for (Output y : ys) Reach(y);
+    for (size_t next = 0; next < queue_.size(); ++next) Visit(queue_[next]);
+  }
+
+  bool Reached(Output x) const { return reached_.contains(x); }
+  // By distance to ys.
+  const std::vector<GradientCut>& cuts() const { return cuts_; }
+
+ private:
+  void Reach(Output tensor) {
+    reached_.insert(tensor);
+    if (depending_.contains(tensor.node()) && visited_.insert(tensor.node()).second) queue_.push_back(tensor.node());
+  }
+
+  void Visit(Node* op) {
+    using Kind = GradientCut::Kind;
+    const GradientRegistry::Entry* entry = FindGradientRule(*op);
+    const bool differentiable = entry != nullptr && entry->rule != nullptr;
+    std::vector<bool> has_gradient;
+    for (int i = 0; i < op->num_inputs(); ++i) {
+      Output input = op->input(i);
+      if (!input) continue;
+      if (stops_.contains(op)) {
+        cuts_.push_back({Kind::kStopped, input, op, i});
+      } else if (IsControlFlow(*op) && IsBackpropagatable(input.dtype())) {
+        Reach(input);
+      } else if (!differentiable && !IsControlFlow(*op)) {
+        cuts_.push_back({Kind::kOp, input, op, i});
+      } else if (!IsBackpropagatable(input.dtype())) {
+        cuts_.push_back({Kind::kDType, input, op, i});
+      } else {
+        if (has_gradient.empty()) has_gradient = InputsWithGradient(op);
+        if (has_gradient[i]) {
+          Reach(input);
+        } else {
+          cuts_.push_back({Kind::kInput, input, op, i});
+        }
+      }
+    }
+  }
+
+  const NodeSet& depending_;
+  NodeSet stops_;
+  NodeSet visited_;
+  absl::flat_hash_set<Output> reached_;
+  std::vector<Node*> queue_;
+  std::vector<GradientCut> cuts_;
+};
+
+}  // namespace
+
+std::string GradientCut::ToString() const {
+  switch (kind) {
+    case Kind::kDType:
+      return absl::StrCat("'", tensor.name(), "' is ", DTypeName(tensor.dtype()), ", through which no gradient flows");
+    case Kind::kOp:
+      return absl::StrCat("op ", consumer->op(), " (node '", consumer->name(), "') is not differentiable");
+    case Kind::kInput:
+      return absl::StrCat("op ", consumer->op(), " (node '", consumer->name(), "') gives its input ", input, ", '",
+                          tensor.name(), "', no gradient");
+    case Kind::kStopped:
+      return absl::StrCat("'", consumer->name(), "' is among stop_gradients");
   }
   return "";
 }
 
-}  // namespace
+std::string GradientReport::Reason() const {
+  if (has_gradient) return "the ops on its paths are differentiable";
+  if (cuts.empty()) return absl::StrCat("no path leads from '", x.name(), "' to ys");
+  constexpr size_t kShown = 4;
+  std::vector<std::string> reasons;
+  for (const GradientCut& cut : cuts) {
+    std::string reason = cut.ToString();
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(std::move(reason));
+  }
+  std::string text;
+  for (size_t i = 0; i < reasons.size() && i < kShown; ++i) absl::StrAppend(&text, i == 0 ? "" : "; ", reasons[i]);
+  if (reasons.size() > kShown) absl::StrAppend(&text, "; and ", reasons.size() - kShown, " more");
+  return text;
+}
 
-std::string WhyNone(const Outputs& ys, Output x, const Outputs& stop_gradients) {
-  auto lock = x.graph()->Lock();
-  const absl::flat_hash_map<const Node*, int> distances = DistancesTo(ys);
-  if (!distances.contains(x.node())) return absl::StrCat("no path leads from '", x.name(), "' to ys");
-  absl::flat_hash_set<const Node*> stops, reached = {x.node()};
-  for (Output stop : stop_gradients) stops.insert(stop.node());
-  // Follow the paths towards ys as far as gradients come; the cut that is nearest to ys is the answer.
-  std::vector<const Node*> stack = {x.node()};
-  std::string nearest, last_passed;
-  int nearest_distance = INT32_MAX, last_distance = INT32_MAX;
-  while (!stack.empty()) {
-    const Node* node = stack.back();
-    stack.pop_back();
-    for (const Edge& edge : node->consumers()) {
-      auto it = distances.find(edge.consumer);
-      if (edge.IsControl() || it == distances.end()) continue;
-      if (node == x.node() && edge.source_index != x.index()) continue;
-      std::string cut = CutAt(edge, stops);
-      if (cut.empty()) {
-        if (reached.insert(edge.consumer).second) stack.push_back(edge.consumer);
-        if (it->second < last_distance) {
-          last_distance = it->second;
-          last_passed = absl::StrCat("op ", edge.consumer->op(), " (node '", edge.consumer->name(),
-                                     "') gives its input ", edge.input, " no gradient");
-        }
-      } else if (it->second < nearest_distance) {
-        nearest_distance = it->second;
-        nearest = std::move(cut);
+std::string GradientReport::ToString() const {
+  return has_gradient ? absl::StrCat(x.name(), " has a gradient")
+                      : absl::StrCat(x.name(), " has no gradient: ", Reason());
+}
+
+std::vector<GradientReport> ExplainGradients(const Outputs& ys, const Outputs& xs, const Outputs& stop_gradients) {
+  std::vector<GradientReport> reports;
+  if (xs.empty()) return reports;
+  auto lock = xs[0].graph()->Lock();
+  const NodeSet ancestors = Ancestors(ys);
+  const NodeSet depending = DependingOn(xs, ancestors);
+  const Backtrace trace(ys, stop_gradients, depending);
+  for (Output x : xs) {
+    GradientReport report;
+    report.x = x;
+    report.has_gradient = trace.Reached(x);
+    const NodeSet on_paths = DependingOn({x}, depending);
+    report.connected = !on_paths.empty() || std::find(ys.begin(), ys.end(), x) != ys.end();
+    if (!report.has_gradient) {
+      for (const GradientCut& cut : trace.cuts()) {
+        if (cut.tensor == x || on_paths.contains(cut.tensor.node())) report.cuts.push_back(cut);
       }
     }
+    reports.push_back(std::move(report));
   }
-  if (!nearest.empty()) return nearest;
-  if (!last_passed.empty()) return last_passed;
-  return absl::StrCat("no path leads from '", x.name(), "' to ys");
+  return reports;
 }
 
 }  // namespace nabla

@@ -10,13 +10,15 @@
 // or is not differentiable). It composes public ops, with the operators on
 // Outputs or builders given c.scope(), so that its result is differentiable. It
 // never un-broadcasts (for ops added with Broadcasting, the engine sums each
-// gradient down to its input's shape) and never adds up several uses (the
-// engine aggregates).
+// gradient down to its input's shape), never adds up several uses (the engine
+// aggregates), and for elementwise ops never thinks of IndexedSlices (the engine
+// shows it the rows in question).
 #ifndef NABLA_GRADIENTS_RULE_H_
 #define NABLA_GRADIENTS_RULE_H_
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -37,8 +39,9 @@ class RuleContext {
   Node* op() const { return op_; }
   int num_inputs() const { return op_->num_inputs(); }
   int num_outputs() const { return op_->num_outputs(); }
-  Output input(int i) const { return op_->input(i); }
-  Output output(int i) const { return op_->output(i); }
+  // Of the op; for an elementwise op with a sparse gradient, the rows that the slices have (see RestrictToRows).
+  Output input(int i) { return row_indices_ ? Rows(op_->input(i), input_has_rows_[i]) : op_->input(i); }
+  Output output(int i) { return row_indices_ ? Rows(op_->output(i), true) : op_->output(i); }
   template <typename T>
   const T& attr(absl::string_view name) const {
     return op_->GetAttr<T>(name);
@@ -52,6 +55,11 @@ class RuleContext {
   Output grad(int i);
   // As it came.
   const Gradient& gradient(int i) const { return grads_[i]; }
+
+  // From now on the rule, of an elementwise op whose output 0 has slices as its gradient, sees these rows only: grad(0)
+  // is the slices' values; output 0 and the inputs that have the rows (one flag for each input) are gathered when asked
+  // for.
+  void RestrictToRows(std::vector<bool> input_has_rows);
 
   // Whether the engine will use the gradient of input i; a rule may skip work
   // for the others (and return none).
@@ -67,8 +75,13 @@ class RuleContext {
   Scope scope_;
   Node* op_;
   Grads grads_;
+  Output Rows(Output tensor, bool has_rows);
+
   std::vector<bool> needed_;
   absl::Status status_;
+  Output row_indices_;  // none unless restricted
+  std::vector<bool> input_has_rows_;
+  std::vector<std::pair<Output, Output>> rows_;  // what was gathered of which
 };
 
 using GradientRule = Grads (*)(RuleContext& c);
@@ -79,12 +92,15 @@ class GradientRegistry {
  public:
   struct Entry {
     GradientRule rule = nullptr;  // nullptr: not differentiable, gradients stop here
-    bool broadcasting = false;
+    bool elementwise = false;     // row i of every gradient depends on row i alone, linearly in the incoming one's
+    bool broadcasting = false;    // and inputs are broadcast
   };
   static GradientRegistry& Global();
 
   void Add(absl::string_view op, GradientRule rule);
-  // For ops whose inputs are broadcast against each other: the rule returns
+  // For ops of one input that map it element by element.
+  void Elementwise(absl::string_view op, GradientRule rule);
+  // For elementwise ops whose inputs are broadcast against each other: the rule returns
   // gradients of the output's shape.
   void Broadcasting(absl::string_view op, GradientRule rule);
   // Nothing flows back through these: comparisons, shapes, random numbers, …

@@ -12,6 +12,11 @@ Input ShapeOperand(const Scope& scope, Output x, DType dtype) {
   return Input(x.shape());
 }
 
+Output ShapeTensor(const Scope& scope, Output x) {
+  Input shape = ShapeOperand(scope, x);
+  return shape.is_constant() ? ops::Const(scope, shape) : shape.output();
+}
+
 Output ReshapeLike(const Scope& scope, Output value, Output x) {
   const Shape& shape = x.shape();
   if (!shape.has_rank()) return ops::Reshape(scope, value, ops::Shape(scope, x));

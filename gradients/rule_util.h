@@ -15,6 +15,9 @@ Output Conjugate(const Scope& scope, Output x);
 // Shape node.
 Input ShapeOperand(const Scope& scope, Output x, DType dtype = DType::kInt32);
 
+// The same as a tensor: a Const or Shape node.
+Output ShapeTensor(const Scope& scope, Output x);
+
 // `value` with x's shape. The same number of elements is required; costs no
 // Shape node if at most one of x's dimensions is unknown.
 Output ReshapeLike(const Scope& scope, Output value, Output x);

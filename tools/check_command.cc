@@ -173,7 +173,8 @@ absl::Status CompareGradients(Graph* graph, const CheckFlags& flags) {
   int different = 0;
   for (size_t i = 0; i < xs.size(); ++i) {
     if (!dense[i]) {
-      std::printf("%s: no gradient: %s\n", flags.xs[i].c_str(), WhyNone(ys, xs[i], {}).c_str());
+      const GradientReport report = ExplainGradients(ys, {xs[i]}, {})[0];
+      std::printf("%s: no gradient: %s\n", flags.xs[i].c_str(), report.Reason().c_str());
       continue;
     }
     NABLA_ASSIGN_OR_RETURN(bool good, checker.Check(xs[i], dense[i]));

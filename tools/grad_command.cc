@@ -54,7 +54,7 @@ absl::Status GradCommand(const GradFlags& flags) {
       result = absl::StrCat("slices values=", slices.values.name(), " indices=", slices.indices.name());
       if (slices.dense_shape) absl::StrAppend(&result, " dense_shape=", slices.dense_shape.name());
     } else {
-      result = absl::StrCat("none: ", WhyNone(ys, xs[i], options.stop_gradients));
+      result = absl::StrCat("none: ", ExplainGradients(ys, {xs[i]}, options.stop_gradients)[0].Reason());
     }
     std::printf("%s -> %s\n", flags.xs[i].c_str(), result.c_str());
   }

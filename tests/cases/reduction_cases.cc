@@ -88,13 +88,8 @@ void AddReductions(std::vector<OpCase>* rows) {
       {"Max", {.name = "ties", .inputs = {Values({2, 3}, {1, 3, 3, 2, 2, 2}), Ints({1})}, .at_kink = true}});
   rows->push_back(
       {"Min", {.name = "ties", .inputs = {Values({2, 3}, {1, 1, 3, 2, 2, 2}), Ints({0})}, .at_kink = true}});
-  // Second derivatives at zeros are those of Cumprod, whose gradient is 0 there.
-  rows->push_back(
-      {"Prod",
-       {.name = "one_zero", .inputs = {Values({2, 3}, {1, 0, 3, 2, -1, 2}), Ints({1})}, .second_order = false}});
-  rows->push_back(
-      {"Prod",
-       {.name = "two_zeros", .inputs = {Values({2, 3}, {1, 0, 0, 2, -1, 0}), Ints({1})}, .second_order = false}});
+  rows->push_back({"Prod", {.name = "one_zero", .inputs = {Values({2, 3}, {1, 0, 3, 2, -1, 2}), Ints({1})}}});
+  rows->push_back({"Prod", {.name = "two_zeros", .inputs = {Values({2, 3}, {1, 0, 0, 2, -1, 0}), Ints({1})}}});
   rows->push_back({"Prod", {.name = "scalar", .inputs = {Values(Shape::Scalar(), {3}), Ints({})}}});
   for (const auto& [op, fold] : {std::make_pair("All", Fold(AllOf)), std::make_pair("Any", Fold(AnyOf))}) {
     const CaseInput b = Bools({2, 3}, {1, 0, 1, 1, 1, 1});
@@ -139,15 +134,30 @@ void AddScans(std::vector<OpCase>* rows) {
       }
     }
     rows->push_back({op, {.name = "fed_axis", .inputs = {In({2, 3}), Fed(Int(0))}}});
-    // As in TensorFlow, Cumprod's gradient takes no conjugates.
+    // TensorFlow's gradient of Cumprod forgets the conjugates, and is 0 where an element is.
     rows->push_back({op,
                      {.name = "complex",
                       .inputs = {In({2, 2}, 0.5, 1.5), Int(1)},
                       .dtype = DType::kComplex128,
                       .narrow_tolerance = 4,
-                      .at_kink = product}});
+                      .golden_gradient = !product}});
   }
-  rows->push_back({"Cumprod", {.name = "zero", .inputs = {Values({4}, {2, 0, 3, 4}), Int(0)}, .at_kink = true}});
+  const auto zeros = [&](std::string name, std::vector<double> x, bool exclusive, bool reverse, bool golden) {
+    // Second derivatives by two zeros are left out.
+    const bool one_zero = std::count(x.begin(), x.end(), 0) == 1;
+    rows->push_back({"Cumprod",
+                     {.name = std::move(name),
+                      .attrs = {{"exclusive", exclusive}, {"reverse", reverse}},
+                      .inputs = {Values({4}, std::move(x)), Int(0)},
+                      .second_order = one_zero,
+                      .golden = golden,
+                      .golden_gradient = false}});
+  };
+  zeros("zero", {2, 0, 3, 4}, false, false, true);
+  zeros("zero_exclusive", {2, 0, 3, 4}, true, false, false);
+  zeros("zero_reverse", {2, 0, 3, 4}, false, true, false);
+  zeros("two_zeros", {2, 0, 3, 0}, false, false, false);
+  zeros("two_zeros_exclusive_reverse", {0, 0, 3, 2}, true, true, false);
 }
 
 void AddSums(std::vector<OpCase>* rows) {

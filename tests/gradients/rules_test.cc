@@ -132,5 +132,85 @@ TEST_F(RulesTest, GatherOfNothingAlongAnInnerAxis) {
   EXPECT_THAT(Value(zeros, {{x, one_row}}).flat<double>(), ::testing::ElementsAre(0, 0, 0));
 }
 
+// Of x y z with y = 0 the mixed second derivatives are those of the product of the others, and exact.
+TEST_F(RulesTest, SecondGradientOfProdAtZeros) {
+  for (std::vector<double> x : std::vector<std::vector<double>>{{2, 0, 5}, {0, 3, 0}, {0, 0, 0}, {2, 3, 5}}) {
+    Output value = ops::Const(scope_, Tensor::Vector<double>(x));
+    Output first = Gradient(ops::Prod(scope_, value, 0), value);
+    for (int i = 0; i < 3; ++i) {
+      std::vector<double> expected(3);
+      for (int k = 0; k < 3; ++k) expected[k] = k == i ? 0 : x[3 - i - k];
+      EXPECT_THAT(Value(Gradient(Index(first, i), value)).flat<double>(), ::testing::ElementsAreArray(expected));
+    }
+  }
+}
+
+// Sums into no segments at all, and of elements that belong to none.
+TEST_F(RulesTest, UnsortedSegmentSumWithoutSegments) {
+  Tensor data = Tensor::Of<double>({3, 2}, {1, 2, 3, 4, 5, 6});
+  for (bool known : {false, true}) {
+    Output x = ops::Placeholder(scope_, DType::kDouble, {.shape = known ? Shape({3, 2}) : Shape()});
+    Output ids = ops::Placeholder(scope_, DType::kInt32, {.shape = known ? Shape({3}) : Shape()});
+    Output count = ops::Placeholder(scope_, DType::kInt32, {.shape = {}});
+    Output fed = Gradient(ops::UnsortedSegmentSum(scope_, x, ids, count) * 2, x);
+    Feeds feeds = {{x, data}, {ids, Tensor::Vector<int32_t>({-1, -1, -2})}, {count, Tensor::Scalar<int32_t>(0)}};
+    EXPECT_THAT(Value(fed, feeds).flat<double>(), ::testing::Each(0));
+    feeds = {{x, data}, {ids, Tensor::Vector<int32_t>({1, -1, 0})}, {count, Tensor::Scalar<int32_t>(2)}};
+    EXPECT_THAT(Value(fed, feeds).flat<double>(), ::testing::ElementsAre(2, 2, 0, 0, 2, 2));
+    Output none = Gradient(ops::UnsortedSegmentSum(scope_, x, ids, 0), x);
+    feeds = {{x, data}, {ids, Tensor::Vector<int32_t>({-1, -1, -1})}};
+    EXPECT_THAT(Value(none, feeds).flat<double>(), ::testing::Each(0));
+    EXPECT_EQ(Value(none, feeds).shape(), data.shape());
+  }
+}
+
+// As gathering from the value does.
+TEST_F(RulesTest, ResourceGatherWithBatchDimensions) {
+  Tensor table = Tensor::Of<double>({2, 3, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  Output weights = ops::Const(scope_, Tensor::Of<double>({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}));
+  Output ids = ops::Const(scope_, Tensor::Of<int32_t>({2, 2}, {2, 0, 1, 1}));
+  Output handle = ops::VarHandleOp(scope_, DType::kDouble, {2, 3, 2}, {.shared_name = "t"});
+  Output unknown = ops::VarHandleOp(scope_, DType::kDouble, Shape(), {.shared_name = "t"});
+  Node* assign = ops::AssignVariableOp(scope_, handle, table);
+  Session session(&graph_);
+  ASSERT_TRUE(session.Run({}, {}, {assign}, nullptr).ok());
+  for (int batch_dims : {1, -1}) {
+    for (Output variable : {handle, unknown}) {
+      Output rows = ops::ResourceGather(scope_, variable, ids, DType::kDouble, {.batch_dims = batch_dims});
+      Output gradient = Gradient(rows * weights, variable);
+      std::vector<Tensor> fetched;
+      absl::Status status = session.Run({}, {gradient}, &fetched);
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_THAT(fetched[0].flat<double>(), ::testing::ElementsAre(3, 4, 0, 0, 1, 2, 0, 0, 12, 14, 0, 0));
+    }
+  }
+}
+
+// Zeros at the ends are padded, not joined; those in between have to be made.
+TEST_F(RulesTest, PartsWithoutGradient) {
+  Output x = ops::Const(scope_, Tensor::Of<double>({4, 3}, std::vector<double>(12, 1)));
+  auto zeros = [&] {
+    int count = 0;
+    graph_.ForEachNode([&](Node* node) { count += node->op() == "ZerosLike"; });
+    return count;
+  };
+  Outputs rows = ops::Unpack(scope_, x, 4, {.axis = 0});
+  EXPECT_THAT(Value(Gradient(rows[2] * 5, x)).flat<double>(),
+              ::testing::ElementsAre(0, 0, 0, 0, 0, 0, 5, 5, 5, 0, 0, 0));
+  Outputs columns = ops::Unpack(scope_, x, 3, {.axis = -1});
+  EXPECT_THAT(Value(Gradient(columns[2] * 5, x)).flat<double>(),
+              ::testing::ElementsAre(0, 0, 5, 0, 0, 5, 0, 0, 5, 0, 0, 5));
+  Outputs parts = ops::SplitV(scope_, x, {1, 0, 2}, 1, 3);
+  EXPECT_THAT(Value(Gradient(parts[2] * 5, x)).flat<double>(),
+              ::testing::ElementsAre(0, 5, 5, 0, 5, 5, 0, 5, 5, 0, 5, 5));
+  EXPECT_THAT(Value(Gradient(parts[0] * 5, x)).flat<double>(),
+              ::testing::ElementsAre(5, 0, 0, 5, 0, 0, 5, 0, 0, 5, 0, 0));
+  EXPECT_EQ(zeros(), 0);
+  Outputs pieces = ops::Split(scope_, 0, x, 4);
+  EXPECT_THAT(Value(Gradient(ops::AddN(scope_, {pieces[0] * 2, pieces[2] * 3}), x)).flat<double>(),
+              ::testing::ElementsAre(2, 2, 2, 0, 0, 0, 3, 3, 3, 0, 0, 0));
+  EXPECT_EQ(zeros(), 1);
+}
+
 }  // namespace
 }  // namespace nabla
