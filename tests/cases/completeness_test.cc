@@ -27,9 +27,10 @@ void AddReferences(const std::string& reason, Reasons* reasons) {
 
 Reasons WithoutKernel() {
   Reasons reasons;
-  Add("loops and conditionals are analysed, imported and exported, but not run yet",
-      {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger", "Abort"}, &reasons);
-  AddReferences("references to variables occur in old files, which are imported but not run", &reasons);
+  Add("loops and conditionals are jumps in a plan, see runtime/frame_planner.h",
+      {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger"}, &reasons);
+  Add("no graph should end the program", {"Abort"}, &reasons);
+  AddReferences("like their kin for values", &reasons);
   return reasons;
 }
 
@@ -53,8 +54,9 @@ Reasons TestedElsewhere() {
     }
   }
   Add("tests/runtime/kernels/basic_kernels_test.cc", {"PrintV2", "Placeholder", "PlaceholderV2"}, &reasons);
-  Add("tests/graph/control_flow_test.cc: analysed, not run yet",
-      {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger", "Abort"}, &reasons);
+  Add("tests/runtime/frames",
+      {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger"}, &reasons);
+  Add("tests/ops/op_defs_test.cc", {"Abort"}, &reasons);
   AddReferences("tests/ops/op_defs_test.cc: described for import, not run", &reasons);
   return reasons;
 }
