@@ -98,6 +98,14 @@ class Analyzer {
     return it->second;
   }
 
+  // An Exit's value, through Identities, comes from the side of a Switch that is taken when the loop ends.
+  static bool LeavesAtEnd(const Node& exit, const Node& loop_cond) {
+    Output value = exit.num_inputs() > 0 ? exit.input(0) : Output();
+    while (value && value.node()->op() == "Identity" && value.node()->num_inputs() > 0) value = value.node()->input(0);
+    return value && IsSwitch(*value.node()) && value.index() == 0 && value.node()->num_inputs() > 1 &&
+           value.node()->input(1).node() == &loop_cond;
+  }
+
   void FindLoop(int f) {
     Frame& frame = flow_.frames[f];
     const auto problem = [&](const Node& node, absl::string_view what) {
@@ -118,6 +126,9 @@ class Analyzer {
       }
     }
     for (Node* node : frame.nodes) {
+      if (IsExit(*node) && frame.loop_cond != nullptr && !LeavesAtEnd(*node, *frame.loop_cond)) {
+        problem(*node, " hands out a value while the loop goes on, expected the false output of a Switch by its LoopCond");
+      }
       if (!IsMerge(*node)) continue;
       LoopVariable variable;
       variable.merge = node;

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "nabla/graph/control_flow.h"
 #include "nabla/graph/error_text.h"
 #include "nabla/graph/foreign_spec.h"
 #include "nabla/graph/function_library.h"
@@ -569,6 +570,17 @@ void GraphImporter::TakeBack() {
   graph_->version_ = version_;
 }
 
+// That what the file says of loops fits together.
+static absl::Status CheckFrames(const Graph& graph, const std::vector<Node*>& nodes) {
+  if (!std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+        return node != nullptr && (IsEnter(*node) || IsExit(*node) || IsNextIteration(*node));
+      })) {
+    return absl::OkStatus();
+  }
+  const std::vector<std::string> problems = AnalyzeControlFlow(graph).problems;
+  return problems.empty() ? absl::OkStatus() : absl::InvalidArgumentError(problems[0]);
+}
+
 absl::Status GraphImporter::Finish(GraphDefRest rest, ImportResult* result) {
   const auto lock = graph_->Lock();
   first_id_ = graph_->num_node_ids();
@@ -595,6 +607,7 @@ absl::Status GraphImporter::Finish(GraphDefRest rest, ImportResult* result) {
   if (status.ok()) status = AddNodes();
   if (status.ok()) status = AddBackEdges();
   if (status.ok()) status = LookUpResults(&done);
+  if (status.ok() && !options_.allow_unsupported) status = CheckFrames(*graph_, nodes_);
   if (status.ok()) status = graph_->functions().AddLibrary(std::move(rest.library));
   if (!status.ok()) {
     TakeBack();

@@ -156,6 +156,155 @@ def gradient_of_branches():
     return v1.gradients(y, x) + v1.gradients(z, x)
 
 
+@graph
+def differentiated_loop():
+    n, x, w = given(4, 'n'), given([0.5, -0.3], 'x'), given(0.7, 'w')
+    _, y = v1.while_loop(lambda i, v: i < n, lambda i, v: (i + 1, tf.tanh(v * w) + x), [0, x])
+    return [y] + v1.gradients(tf.reduce_sum(y * y), [x, w])
+
+
+@graph
+def differentiated_loop_in_loop():
+    x, w = given([0.5, -0.3], 'x'), given(0.7, 'w')
+
+    def outer(i, v):
+        _, u = v1.while_loop(lambda j, u: j <= i, lambda j, u: (j + 1, tf.sin(u * w) + x * v), [0, v])
+        return i + 1, u * 0.9
+    _, y = v1.while_loop(lambda i, v: i < given(3, 'n'), outer, [0, x])
+    return [y] + v1.gradients(tf.reduce_sum(y), [x, w])
+
+
+@graph
+def differentiated_branch_in_loop():
+    x, w = given([0.5, -0.3], 'x'), given(0.7, 'w')
+
+    def body(i, v):
+        u = v1.cond(tf.equal(i % 3, 1), lambda: tf.exp(v * w), lambda: v1.cond(i > 2, lambda: v * v, lambda: v - w))
+        return i + 1, u * 0.5
+    _, y = v1.while_loop(lambda i, v: i < given(6, 'n'), body, [0, x])
+    return [y] + v1.gradients(tf.reduce_sum(y), [x, w])
+
+
+@graph
+def differentiated_loop_in_branch():
+    x, w = given([0.5, -0.3], 'x'), given(0.7, 'w')
+
+    def loop():
+        return v1.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, tf.tanh(v * w)), [0, x])[1]
+    y = v1.cond(given(True, 'p', np.bool_), loop, lambda: x * w)
+    z = v1.cond(given(False, 'q', np.bool_), loop, lambda: x * w)
+    return [y, z] + v1.gradients(tf.reduce_sum(y * z), [x, w])
+
+
+@graph
+def array_written_and_stacked():
+    n, x = given(5, 'n'), given([1.0, 2.0], 'x')
+    array = v1.TensorArray(tf.float32, size=n)
+    _, array = v1.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a.write(i, x * tf.cast(i, tf.float32))),
+                             [0, array])
+    return [array.stack(), array.size()]
+
+
+@graph
+def array_that_grows():
+    x = given([1.0, 2.0], 'x')
+    array = v1.TensorArray(tf.float32, size=0, dynamic_size=True, infer_shape=False)
+    _, array = v1.while_loop(lambda i, a: i < 4, lambda i, a: (i + 1, a.write(i, x + tf.cast(i, tf.float32))),
+                             [0, array])
+    return [array.concat(), array.size()]
+
+
+@graph
+def array_split_and_gathered():
+    x = given(np.arange(12.0).reshape(6, 2), 'x')
+    split = v1.TensorArray(tf.float32, size=3, infer_shape=False, clear_after_read=False).split(x, [1, 2, 3])
+    unstacked = v1.TensorArray(tf.float32, size=6, clear_after_read=False).unstack(x)
+    return [split.read(1), split.concat(), unstacked.gather([4, 0]), unstacked.read(5)]
+
+
+@graph
+def differentiated_arrays():
+    x, w = given(np.arange(6.0).reshape(3, 2) / 10.0, 'x'), given(0.7, 'w')
+    inputs = v1.TensorArray(tf.float32, size=3).unstack(x)
+    outputs = v1.TensorArray(tf.float32, size=3)
+
+    def body(i, state, out):
+        state = tf.tanh(state * w + inputs.read(i))
+        return i + 1, state, out.write(i, state * 2.0)
+    _, state, outputs = v1.while_loop(lambda i, s, o: i < 3, body, [0, tf.zeros([2]), outputs])
+    y = outputs.stack()
+    return [y, state] + v1.gradients(tf.reduce_sum(y * y) + tf.reduce_sum(state), [x, w])
+
+
+@graph
+def map_and_fold():
+    x, w = given(np.arange(6.0).reshape(3, 2) / 10.0, 'x'), given(0.7, 'w')
+    y = tf.map_fn(lambda row: tf.sin(row) * w, x)
+    z = tf.foldl(lambda a, row: a * w + row, x)
+    u = tf.scan(lambda a, row: tf.tanh(a + row * w), x)
+    return [y, z, u] + v1.gradients([y, z, u], [x, w])
+
+
+def cell(inputs, units):
+    """A recurrent cell by hand, as the layers that TensorFlow 1 had made it."""
+    w = given(np.sin(np.arange((inputs + units) * units)).reshape(-1, units) * 0.5, 'w')
+    return w, lambda v, s: tf.tanh(tf.matmul(tf.concat([v, s], 1), w))
+
+
+@graph
+def dynamic_rnn():
+    """Time-major, with sequence lengths: finished rows keep their state and give zeros."""
+    x = given(np.cos(np.arange(24.0)).reshape(4, 2, 3), 'x')
+    lengths = given([4, 2], 'lengths')
+    w, step = cell(3, 5)
+    inputs = v1.TensorArray(tf.float32, size=4).unstack(x)
+    outputs = v1.TensorArray(tf.float32, size=4, element_shape=[2, 5])
+
+    def body(t, h, out):
+        new = step(inputs.read(t), h)
+        going = tf.expand_dims(t < lengths, 1)
+        new = tf.where(tf.broadcast_to(going, [2, 5]), new, h)
+        masked = tf.where(tf.broadcast_to(going, [2, 5]), new, tf.zeros_like(new))
+        return t + 1, new, out.write(t, masked)
+    _, h, outputs = v1.while_loop(lambda t, h, o: t < 4, body, [0, tf.zeros([2, 5]), outputs], parallel_iterations=32)
+    y = outputs.stack()
+    return [y, h] + v1.gradients(tf.reduce_sum(y * y) + tf.reduce_sum(h), [x, w])
+
+
+@graph
+def training_steps():
+    """A recurrent network trained by gradient descent for three steps, each a loop and its gradient."""
+    x = given(np.cos(np.arange(24.0)).reshape(4, 2, 3), 'x')
+    w, _ = cell(3, 5)
+    losses = []
+    v = w
+    for _ in range(3):
+        inputs = v1.TensorArray(tf.float32, size=4).unstack(x)
+        use = v
+        _, h = v1.while_loop(
+            lambda t, h: t < 4,
+            lambda t, h: (t + 1, tf.tanh(tf.matmul(tf.concat([inputs.read(t), h], 1), use))), [0, tf.zeros([2, 5])])
+        loss = tf.reduce_mean(tf.square(h - 0.5))
+        losses.append(loss)
+        v = v - 0.5 * v1.gradients(loss, use)[0]
+    return losses + [v]
+
+
+@graph
+def raw_stack():
+    x = given([1.0, 2.0], 'x')
+    handle = tf.raw_ops.StackV2(max_size=-1, elem_type=tf.float32)
+    pushed = []
+    for k in range(3):
+        with tf.control_dependencies(pushed[-1:]):
+            pushed.append(tf.raw_ops.StackPushV2(handle=handle, elem=x * (k + 1.0)))
+    with tf.control_dependencies(pushed):
+        first = tf.raw_ops.StackPopV2(handle=handle, elem_type=tf.float32)
+    with tf.control_dependencies([first]):
+        second = tf.raw_ops.StackPopV2(handle=handle, elem_type=tf.float32)
+    return [first, second]
+
+
 def main():
     only = sys.argv[1:]
     os.makedirs(OUT, exist_ok=True)

@@ -95,6 +95,13 @@ TEST_F(ControlFlowTest, OneLoop) {
   EXPECT_THAT(flow.conditionals, IsEmpty());
 }
 
+TEST_F(ControlFlowTest, AnExitBeforeTheEnd) {
+  Build(std::string(kLoop) + "early Exit body\nsame Identity switch\nlate Exit same\n");
+  EXPECT_THAT(AnalyzeControlFlow(graph_).problems,
+              ElementsAre("node 'early' (op Exit) in frame 'f' hands out a value while the loop goes on, expected the "
+                          "false output of a Switch by its LoopCond"));
+}
+
 TEST_F(ControlFlowTest, ALoopInsideALoopOfTheSameName) {
   Build(std::string(kLoop) +
         "enter2 Enter@f body\n"
