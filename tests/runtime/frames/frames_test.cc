@@ -152,11 +152,11 @@ Output Nest(const Scope& scope, int depth, Output start) {
   if (depth == 0) return ops::Add(scope, start, 1);
   Loop loop(scope, absl::StrCat("loop", depth), {start, ops::Mul(scope, start, 0)});
   const Output two = loop.Invariant(ops::Add(scope, ops::Mul(scope, start, 0), 2));
-  loop.Condition(ops::Less(scope, loop.test(1), two));
+  loop.Condition(ops::Less(loop.scope(), loop.test(1), two));
   const Output one = loop.Constant(Tensor::Scalar(1));
   // In the body constants need a control edge, as everything without inputs does.
-  const Scope body = scope.WithControl({ops::Identity(scope, loop.body(0)).node()});
-  loop.Close({Nest(body, depth - 1, loop.body(0)), ops::Add(scope, loop.body(1), one)});
+  const Scope body = loop.scope().WithControl({ops::Identity(loop.scope(), loop.body(0)).node()});
+  loop.Close({Nest(body, depth - 1, loop.body(0)), ops::Add(loop.scope(), loop.body(1), one)});
   return loop.exit(0);
 }
 
@@ -266,8 +266,8 @@ TEST_F(FramesTest, DeadLoopsDoNotRun) {
           scope_, p, {x},
           [](const Scope& scope, const Outputs& in) {
             Loop loop(scope, "endless", {in[0]});
-            loop.Condition(ops::LessEqual(scope, loop.test(0), loop.test(0)));
-            loop.Close({ops::Neg(scope, loop.body(0))});
+            loop.Condition(ops::LessEqual(loop.scope(), loop.test(0), loop.test(0)));
+            loop.Close({ops::Neg(loop.scope(), loop.body(0))});
             return loop.exit(0);
           },
           [](const Scope& scope, const Outputs& in) { return ops::Neg(scope, in[0]); })

@@ -19,9 +19,9 @@ Node* OpenMerge(const Scope& scope, Output enter) {
 }
 
 Loop::Loop(const Scope& scope, const std::string& frame, const Outputs& initial, int64_t parallel_iterations)
-    : scope_(scope), frame_(frame), parallel_iterations_(parallel_iterations) {
+    : scope_(scope), inside_(scope.WithoutControl()), frame_(frame), parallel_iterations_(parallel_iterations) {
   for (const Output& value : initial) {
-    merges_.push_back(OpenMerge(scope, ops::Enter(scope, value, frame, {.parallel_iterations = parallel_iterations})));
+    merges_.push_back(OpenMerge(inside_, ops::Enter(scope, value, frame, {.parallel_iterations = parallel_iterations})));
   }
 }
 
@@ -30,19 +30,19 @@ Output Loop::Invariant(Output value) {
 }
 
 void Loop::Condition(Output predicate) {
-  cond_ = ops::LoopCond(scope_, predicate);
-  for (Node* merge : merges_) switches_.push_back(ops::Switch(scope_, merge->output(0), cond_));
+  cond_ = ops::LoopCond(inside_, predicate);
+  for (Node* merge : merges_) switches_.push_back(ops::Switch(inside_, merge->output(0), cond_));
 }
 
 Output Loop::Constant(Tensor value) {
-  return ops::Const(scope_.WithControl({ops::Identity(scope_, body(0)).node()}), std::move(value));
+  return ops::Const(inside_.WithControl({ops::Identity(inside_, body(0)).node()}), std::move(value));
 }
 
 void Loop::Close(const Outputs& next) {
   for (size_t i = 0; i < merges_.size(); ++i) {
-    const Output back = ops::NextIteration(scope_, next[i]);
+    const Output back = ops::NextIteration(inside_, next[i]);
     NABLA_CHECK(scope_.graph()->SetBackEdge(merges_[i], 1, back).ok());
-    exits_.push_back(ops::Exit(scope_, switches_[i].output_false));
+    exits_.push_back(ops::Exit(inside_, switches_[i].output_false));
   }
   NABLA_CHECK(scope_.ok());
 }
@@ -67,9 +67,9 @@ ops::MergeOutputs Conditional(const Scope& scope, Output predicate, const Output
 Outputs PowerLoop(const Scope& scope, const std::string& frame, Output n, Output x, Output a,
                   int64_t parallel_iterations) {
   Loop loop(scope, frame, {ops::Const(scope, 0), x}, parallel_iterations);
-  loop.Condition(ops::Less(scope, loop.test(0), loop.Invariant(n)));
+  loop.Condition(ops::Less(loop.scope(), loop.test(0), loop.Invariant(n)));
   const Output one = loop.Constant(Tensor::Scalar<int32_t>(1));
-  loop.Close({ops::Add(scope, loop.body(0), one), ops::Mul(scope, loop.body(1), loop.Invariant(a))});
+  loop.Close({ops::Add(loop.scope(), loop.body(0), one), ops::Mul(loop.scope(), loop.body(1), loop.Invariant(a))});
   return {loop.exit(0), loop.exit(1)};
 }
 

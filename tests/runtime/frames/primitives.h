@@ -23,6 +23,8 @@ class Loop {
  public:
   Loop(const Scope& scope, const std::string& frame, const Outputs& initial, int64_t parallel_iterations = 10);
 
+  // Where nodes of the loop go: the control dependencies of the scope around it belong to another frame.
+  const Scope& scope() const { return inside_; }
   Output Invariant(Output value);
   Output test(int i) { return merges_[i]->output(0); }
   void Condition(Output predicate);
@@ -37,6 +39,7 @@ class Loop {
 
  private:
   const Scope scope_;
+  const Scope inside_;
   const std::string frame_;
   const int64_t parallel_iterations_;
   std::vector<Node*> merges_;
