@@ -127,7 +127,8 @@ class Analyzer {
     }
     for (Node* node : frame.nodes) {
       if (IsExit(*node) && frame.loop_cond != nullptr && !LeavesAtEnd(*node, *frame.loop_cond)) {
-        problem(*node, " hands out a value while the loop goes on, expected the false output of a Switch by its LoopCond");
+        problem(*node,
+                " hands out a value while the loop goes on, expected the false output of a Switch by its LoopCond");
       }
       if (!IsMerge(*node)) continue;
       LoopVariable variable;

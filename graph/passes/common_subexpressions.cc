@@ -68,6 +68,12 @@ size_t HashNode(const Node& node) {
   for (int i = 0; i < node.num_inputs(); ++i) {
     hash = absl::HashOf(hash, node.input(i).node()->id(), node.input(i).index());
   }
+  // In any order. Loops have many constants that differ in nothing else.
+  size_t controls = 0;
+  if (node.num_control_inputs() > 0) {
+    for (const Node* control : node.control_inputs()) controls += absl::HashOf(control->id());
+  }
+  hash = absl::HashOf(hash, controls);
   for (const auto& [name, attr] : node.attrs()) {
     if (!SaysNothing(name)) hash = absl::HashOf(hash, name, HashAttr(attr));
   }

@@ -40,9 +40,8 @@ class LoopRun {
       const absl::Status status = session.Run(feeds, {fetch}, &out);
       NABLA_CHECK(status.ok());
     }
-    state.counters["ns_per_trip"] =
-        benchmark::Counter(static_cast<double>(state.iterations()) * trips,
-                           benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+    state.counters["ns_per_trip"] = benchmark::Counter(static_cast<double>(state.iterations()) * trips,
+                                                       benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   }
 
  private:

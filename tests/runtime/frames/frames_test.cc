@@ -261,17 +261,16 @@ TEST_F(FramesTest, MergeOfUnlikeBranches) {
 // A loop in a branch that is not taken does not begin: here it would never end.
 TEST_F(FramesTest, DeadLoopsDoNotRun) {
   const Output p = Given("p", DType::kBool), x = Given("x", DType::kFloat);
-  const Output merged =
-      Conditional(
-          scope_, p, {x},
-          [](const Scope& scope, const Outputs& in) {
-            Loop loop(scope, "endless", {in[0]});
-            loop.Condition(ops::LessEqual(loop.scope(), loop.test(0), loop.test(0)));
-            loop.Close({ops::Neg(loop.scope(), loop.body(0))});
-            return loop.exit(0);
-          },
-          [](const Scope& scope, const Outputs& in) { return ops::Neg(scope, in[0]); })
-          .output;
+  const Output merged = Conditional(
+                            scope_, p, {x},
+                            [](const Scope& scope, const Outputs& in) {
+                              Loop loop(scope, "endless", {in[0]});
+                              loop.Condition(ops::LessEqual(loop.scope(), loop.test(0), loop.test(0)));
+                              loop.Close({ops::Neg(loop.scope(), loop.body(0))});
+                              return loop.exit(0);
+                            },
+                            [](const Scope& scope, const Outputs& in) { return ops::Neg(scope, in[0]); })
+                            .output;
   EXPECT_EQ(Run({{p, Tensor::Scalar(false)}, {x, Tensor::Scalar(2.0f)}}, {merged})[0].scalar<float>(), -2.0f);
 }
 

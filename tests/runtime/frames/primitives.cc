@@ -21,7 +21,8 @@ Node* OpenMerge(const Scope& scope, Output enter) {
 Loop::Loop(const Scope& scope, const std::string& frame, const Outputs& initial, int64_t parallel_iterations)
     : scope_(scope), inside_(scope.WithoutControl()), frame_(frame), parallel_iterations_(parallel_iterations) {
   for (const Output& value : initial) {
-    merges_.push_back(OpenMerge(inside_, ops::Enter(scope, value, frame, {.parallel_iterations = parallel_iterations})));
+    merges_.push_back(
+        OpenMerge(inside_, ops::Enter(scope, value, frame, {.parallel_iterations = parallel_iterations})));
   }
 }
 
