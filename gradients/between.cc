@@ -186,10 +186,12 @@ BetweenOps::BetweenOps(const Outputs& ys, const Outputs& xs, const FrameView& vi
   }
   pending_.resize(units_.empty() ? ops_.size() : unit_index_.size());
   for (size_t i = 0; i < ops_.size(); ++i) {
-    if (view.IsEntry(ops_[i])) continue;
+    first_input_.push_back(inputs_.size());
+    const bool is_entry = view.IsEntry(ops_[i]);
     for (int k = 0; k < ops_[i]->num_inputs(); ++k) {
       const int input = IndexOf(ops_[i]->input(k).node());
-      if (input < 0) continue;
+      inputs_.push_back(input);
+      if (input < 0 || is_entry) continue;
       if (units_.empty()) {
         ++pending_[input];
       } else if (units_[input] != units_[i]) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
 #include "nabla/gradients/control_state.h"
 #include "nabla/graph/graph.h"
 
@@ -27,7 +28,8 @@ struct FrameView {
 
 // The ops on a path from xs to ys along which a gradient can flow back, and for each the number of uses by other such
 // ops. Requires the graph's lock while it is made. The cost is about that of the smaller of two cones, what ys depend
-// on and what depends on xs: whoever asks for a small part of a large graph does not pay for the rest.
+// on and what depends on xs, of nodes added between the first of xs and the last of ys: whoever asks for a small part
+// of a large graph does not pay for the rest.
 class BetweenOps {
  public:
   BetweenOps(const Outputs& ys, const Outputs& xs, const FrameView& view = {});
@@ -40,6 +42,10 @@ class BetweenOps {
     return it == index_.end() ? -1 : it->second;
   }
   bool Contains(const Node* op) const { return index_.contains(op); }
+  // The indices of the ops that the inputs of the op of that index come from, one for each input.
+  absl::Span<const int> InputsOf(int index) const {
+    return absl::MakeConstSpan(inputs_).subspan(first_input_[index], ops_[index]->num_inputs());
+  }
   // Whether there are loops or conditionals among them.
   bool HasControlFlow() const;
 
@@ -53,6 +59,8 @@ class BetweenOps {
  private:
   FrameView view_;
   std::vector<Node*> ops_;
+  std::vector<int> inputs_;          // of all ops one after the other
+  std::vector<size_t> first_input_;  // by index: into inputs_
   absl::flat_hash_map<const Node*, int> index_;
   // By unit. Without loops an op's index is that of its unit, and the next two are empty.
   std::vector<int> pending_;

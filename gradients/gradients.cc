@@ -203,8 +203,7 @@ class Engine {
     const Scope scope = ScopeFor(op);
     Grads out_grads = TakeAggregated(scope, index);
     Grads in_grads(op->num_inputs());
-    std::vector<int> inputs(op->num_inputs());
-    for (int i = 0; i < op->num_inputs(); ++i) inputs[i] = between_.IndexOf(op->input(i).node());
+    const absl::Span<const int> inputs = between_.InputsOf(index);
     if (HasAny(out_grads) && !states_[index].is_stop) {
       NABLA_ASSIGN_OR_RETURN(in_grads, Backpropagate(RuleScope(scope, op), op, inputs, std::move(out_grads)));
     }
@@ -264,7 +263,7 @@ class Engine {
   }
 
   // `inputs`: the indices of the ops that op's inputs come from.
-  absl::StatusOr<Grads> Backpropagate(const Scope& scope, Node* op, const std::vector<int>& inputs, Grads out_grads) {
+  absl::StatusOr<Grads> Backpropagate(const Scope& scope, Node* op, absl::Span<const int> inputs, Grads out_grads) {
     if (IsSwitch(*op)) {
       Grads in_grads(2);
       if (IsBranchSwitch(*op)) {

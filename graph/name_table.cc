@@ -45,11 +45,13 @@ void NameTable::Insert(Node* node) { nodes_.insert(node); }
 void NameTable::Erase(Node* node) { nodes_.erase(node); }
 
 void NameTable::ReserveScope(absl::string_view name) {
-  if (scopes_.find(AnyCase{name}) == scopes_.end()) scopes_.emplace(name);
+  scopes_.lazy_emplace(AnyCase{name}, [&](const auto& construct) { construct(name); });
 }
 
 bool NameTable::IsTaken(absl::string_view name) const {
-  return nodes_.find(AnyCase{name}) != nodes_.end() || scopes_.find(AnyCase{name}) != scopes_.end();
+  // Both tables hash alike, and hashing a long name is most of the work.
+  const size_t hash = Hash()(name);
+  return nodes_.find(AnyCase{name}, hash) != nodes_.end() || scopes_.find(AnyCase{name}, hash) != scopes_.end();
 }
 
 std::string NameTable::Unique(absl::string_view name) const {
