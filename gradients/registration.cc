@@ -17,6 +17,7 @@ void RegisterAllGradients() {
     RegisterReductionGradients(registry);
     RegisterSecondOrderGradients(registry);
     RegisterStateGradients(registry);
+    RegisterTensorArrayGradients(registry);
     RegisterTensorListGradients(registry);
   });
 }

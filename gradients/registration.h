@@ -16,6 +16,7 @@ void RegisterNnGradients(GradientRegistry& registry);
 void RegisterReductionGradients(GradientRegistry& registry);
 void RegisterSecondOrderGradients(GradientRegistry& registry);  // of the ops that other rules emit (TanhGrad, …)
 void RegisterStateGradients(GradientRegistry& registry);        // variables, optimizers, random numbers
+void RegisterTensorArrayGradients(GradientRegistry& registry);
 void RegisterTensorListGradients(GradientRegistry& registry);
 
 }  // namespace nabla

@@ -18,6 +18,7 @@ constexpr Family kFamilies[] = {
     {"nn_ops", RegisterNnOps},
     {"random_ops", RegisterRandomOps},
     {"state_ops", RegisterStateOps},
+    {"tensor_array_ops", RegisterTensorArrayOps},
     {"tensor_list_ops", RegisterTensorListOps},
     {"training_ops", RegisterTrainingOps},
 };

@@ -16,6 +16,7 @@ void RegisterMathOps(OpRegistry& registry);
 void RegisterNnOps(OpRegistry& registry);
 void RegisterRandomOps(OpRegistry& registry);
 void RegisterStateOps(OpRegistry& registry);
+void RegisterTensorArrayOps(OpRegistry& registry);
 void RegisterTensorListOps(OpRegistry& registry);
 void RegisterTrainingOps(OpRegistry& registry);
 

@@ -9,12 +9,13 @@ void RegisterAllKernels() {
   std::call_once(once, [] {
     using Register = void (*)(KernelRegistry & registry);
     constexpr Register kFamilies[] = {
-        &RegisterUnaryKernels,  &RegisterBinaryKernels,     &RegisterCastKernels,
-        &RegisterSelectKernels, &RegisterReductionKernels,  &RegisterMatMulKernels,
-        &RegisterNnKernels,     &RegisterShapeKernels,      &RegisterConcatSplitKernels,
-        &RegisterSliceKernels,  &RegisterTransposeKernels,  &RegisterGatherScatterKernels,
-        &RegisterBasicKernels,  &RegisterVariableKernels,   &RegisterTrainingKernels,
-        &RegisterRandomKernels, &RegisterTensorListKernels, &RegisterTensorListWholeKernels,
+        &RegisterUnaryKernels,       &RegisterBinaryKernels,     &RegisterCastKernels,
+        &RegisterSelectKernels,      &RegisterReductionKernels,  &RegisterMatMulKernels,
+        &RegisterNnKernels,          &RegisterShapeKernels,      &RegisterConcatSplitKernels,
+        &RegisterSliceKernels,       &RegisterTransposeKernels,  &RegisterGatherScatterKernels,
+        &RegisterBasicKernels,       &RegisterVariableKernels,   &RegisterTrainingKernels,
+        &RegisterRandomKernels,      &RegisterTensorListKernels, &RegisterTensorListWholeKernels,
+        &RegisterTensorArrayKernels, &RegisterStackKernels,
     };
     for (Register family : kFamilies) family(KernelRegistry::Global());
   });

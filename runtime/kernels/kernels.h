@@ -26,7 +26,9 @@ void RegisterBasicKernels(KernelRegistry& registry);          // Const, Identity
 void RegisterVariableKernels(KernelRegistry& registry);       // resource variables
 void RegisterTrainingKernels(KernelRegistry& registry);       // ResourceApply…
 void RegisterRandomKernels(KernelRegistry& registry);         // stateful and stateless
-void RegisterTensorListKernels(KernelRegistry& registry);     // lists by element
+void RegisterTensorArrayKernels(KernelRegistry& registry);
+void RegisterStackKernels(KernelRegistry& registry);
+void RegisterTensorListKernels(KernelRegistry& registry);       // lists by element
 void RegisterTensorListWholeKernels(KernelRegistry& registry);  // between lists and tensors of their elements
 
 }  // namespace nabla

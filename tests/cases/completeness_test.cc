@@ -54,8 +54,13 @@ Reasons TestedElsewhere() {
     }
   }
   Add("tests/runtime/kernels/basic_kernels_test.cc", {"PrintV2", "Placeholder", "PlaceholderV2"}, &reasons);
-  Add("tests/runtime/frames",
-      {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger"}, &reasons);
+  Add("tests/runtime/frames", {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger"},
+      &reasons);
+  Add("tests/runtime/kernels/tensor_array_test.cc",
+      {"TensorArrayV3", "TensorArrayGradV3", "TensorArrayGradWithShape", "TensorArraySizeV3", "TensorArrayCloseV3",
+       "TensorArrayWriteV3", "TensorArrayReadV3", "TensorArrayGatherV3", "TensorArrayScatterV3", "TensorArrayConcatV3",
+       "TensorArraySplitV3", "StackV2", "StackPushV2", "StackPopV2", "StackCloseV2"},
+      &reasons);
   Add("tests/ops/op_defs_test.cc", {"Abort"}, &reasons);
   AddReferences("tests/ops/op_defs_test.cc: described for import, not run", &reasons);
   return reasons;

@@ -237,6 +237,18 @@ def differentiated_arrays():
 
 
 @graph
+def gradients_of_arrays():
+    """Of what is split, concatenated, unstacked, gathered, scattered and read twice."""
+    x = given(np.arange(12.0).reshape(6, 2) / 10.0, 'x')
+    split = v1.TensorArray(tf.float32, size=3, infer_shape=False, clear_after_read=False).split(x * x, [1, 2, 3])
+    unstacked = v1.TensorArray(tf.float32, size=6, clear_after_read=False).unstack(tf.sin(x))
+    scattered = v1.TensorArray(tf.float32, size=6).scatter([1, 0, 3, 2, 5, 4], x)
+    ys = [split.concat() * x, split.read(1), unstacked.gather([4, 0]), unstacked.read(4) * unstacked.read(5),
+          tf.exp(scattered.stack())]
+    return ys + v1.gradients(ys, x)
+
+
+@graph
 def map_and_fold():
     x, w = given(np.arange(6.0).reshape(3, 2) / 10.0, 'x'), given(0.7, 'w')
     y = tf.map_fn(lambda row: tf.sin(row) * w, x)
