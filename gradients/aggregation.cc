@@ -39,7 +39,8 @@ Output AddAll(const Scope& scope, const Outputs& terms) {
 Output AddUp(const Scope& scope, absl::string_view name, const Outputs& terms, AggregationMethod method) {
   if (terms.size() == 1) return terms[0];
   if (method == AggregationMethod::kAddN) return AddAll(scope, terms);
-  if (method == AggregationMethod::kAccumulateN && terms.size() > 2) {
+  // Lists can be added by AddN only.
+  if (method == AggregationMethod::kAccumulateN && terms.size() > 2 && terms[0].dtype() != DType::kVariant) {
     Shape shape = SumShape(terms);
     if (shape.IsFullyDefined()) return ops::AccumulateNV2(scope, AsInputs(terms), shape);
   }

@@ -4,11 +4,11 @@
 //   PersistentVector<Tensor> a;
 //   a.push_back(x);                    // in place
 //   PersistentVector<Tensor> b = a;    // shares everything
-//   b.push_back(y);                    // copies one path of nodes, at most log32(size) of them
+//   b.push_back(y);                    // copies one path of nodes, at most log16(size) of them
 //
-// Elements that were never written are T() and take no memory where 32 neighbours are like that, so a vector of two
+// Elements that were never written are T() and take no memory where their neighbours are like that, so a vector of two
 // thousand million unset elements is cheap. Copying takes constant time; reading and writing an element, pushing and
-// popping take log32(size).
+// popping take log16(size).
 //
 // Thread safety: that of an ordinary value. Vectors that share nodes may be used, and changed, by different threads.
 #ifndef NABLA_RUNTIME_PERSISTENT_VECTOR_H_
@@ -100,32 +100,38 @@ class PersistentVector {
   }
 
  private:
-  static constexpr int kBits = 5;
-  static constexpr int kWidth = 1 << kBits;
+  // Few elements to a leaf, so that short vectors are small; children are cheaper.
+  static constexpr int kLeafBits = 3;
+  static constexpr int kInnerBits = 4;
+  static constexpr int kElements = 1 << kLeafBits;
+  static constexpr int kChildren = 1 << kInnerBits;
 
   struct Node {
     std::atomic<int32_t> refs{1};
   };
   struct Inner : Node {  // at levels above 0
-    Node* children[kWidth] = {};
+    Node* children[kChildren] = {};
   };
   struct Leaf : Node {
-    T values[kWidth] = {};
+    T values[kElements] = {};
   };
 
   static const T& Unset() {
     static const T* const value = new T();
     return *value;
   }
-  // Where in a node of that level element i is.
-  static int Slot(int64_t i, int level) { return static_cast<int>(i >> (kBits * level)) & (kWidth - 1); }
   // The number of elements below a node of that level.
-  static int64_t Capacity(int level) { return int64_t{1} << (kBits * (level + 1)); }
+  static int64_t Capacity(int level) { return int64_t{1} << (kLeafBits + kInnerBits * level); }
+  // Where in a node of that level element i is.
+  static int Slot(int64_t i, int level) {
+    if (level == 0) return static_cast<int>(i) & (kElements - 1);
+    return static_cast<int>(i >> (kLeafBits + kInnerBits * (level - 1))) & (kChildren - 1);
+  }
 
   static void Ref(Node* node) {
     if (node != nullptr) node->refs.fetch_add(1, std::memory_order_relaxed);
   }
-  // Recursion here and below is as deep as the tree: 7 levels for 2^31 elements.
+  // Recursion here and below is as deep as the tree: 8 levels for 2^31 elements.
   static void Unref(Node* node, int level) {
     if (node == nullptr || node->refs.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
     if (level == 0) {
@@ -138,10 +144,10 @@ class PersistentVector {
   }
 
   static void CopyContent(const Inner& from, Inner* to) {
-    std::copy_n(from.children, kWidth, to->children);
+    std::copy_n(from.children, kChildren, to->children);
     for (Node* child : to->children) Ref(child);
   }
-  static void CopyContent(const Leaf& from, Leaf* to) { std::copy_n(from.values, kWidth, to->values); }
+  static void CopyContent(const Leaf& from, Leaf* to) { std::copy_n(from.values, kElements, to->values); }
 
   // The node at *at, which is put there if there is none and replaced by a copy if others hold it. The caller owns the
   // way that led here.
@@ -200,13 +206,15 @@ class PersistentVector {
   static absl::Status Visit(const Node* node, int level, int64_t first,
                             absl::FunctionRef<absl::Status(int64_t i, const T& element)> fn) {
     if (node == nullptr) return absl::OkStatus();
-    for (int slot = 0; slot < kWidth; ++slot) {
-      if (level == 0) {
+    if (level == 0) {
+      for (int slot = 0; slot < kElements; ++slot) {
         NABLA_RETURN_IF_ERROR(fn(first + slot, static_cast<const Leaf*>(node)->values[slot]));
-      } else {
-        NABLA_RETURN_IF_ERROR(
-            Visit(static_cast<const Inner*>(node)->children[slot], level - 1, first + slot * Capacity(level - 1), fn));
       }
+      return absl::OkStatus();
+    }
+    for (const Node* child : static_cast<const Inner*>(node)->children) {
+      NABLA_RETURN_IF_ERROR(Visit(child, level - 1, first, fn));
+      first += Capacity(level - 1);
     }
     return absl::OkStatus();
   }
@@ -221,13 +229,13 @@ class PersistentVector {
     }
     if (level == 0) {
       Leaf* leaf = Own<Leaf>(mine, 0);
-      for (int slot = 0; slot < kWidth; ++slot) {
+      for (int slot = 0; slot < kElements; ++slot) {
         NABLA_RETURN_IF_ERROR(fn(&leaf->values[slot], static_cast<const Leaf*>(theirs)->values[slot]));
       }
       return absl::OkStatus();
     }
     Inner* inner = Own<Inner>(mine, level);
-    for (int slot = 0; slot < kWidth; ++slot) {
+    for (int slot = 0; slot < kChildren; ++slot) {
       NABLA_RETURN_IF_ERROR(Merge(&inner->children[slot], static_cast<Inner*>(theirs)->children[slot], level - 1, fn));
     }
     return absl::OkStatus();

@@ -36,8 +36,8 @@ void ExpectEqual(const PersistentVector<Element>& got, const std::vector<Element
 TEST(PersistentVector, PushesAndPops) {
   PersistentVector<Element> vector;
   std::vector<Element> want;
-  // 32 * 32 + 32 elements reach the third level.
-  for (int i = 0; i < 1100; ++i) {
+  // More than 8 * 16 * 16 elements: three levels above the leaves.
+  for (int i = 0; i < 2500; ++i) {
     vector.push_back(Make(i));
     want.push_back(vector[i]);
   }
