@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "nabla/gradients/gradients.h"
+#include "nabla/gradients/rule.h"
 #include "nabla/graph/check.h"
 #include "nabla/ops/registration.h"
 #include "nabla/runtime/kernels/kernels.h"
@@ -36,6 +38,7 @@ class LoopRun {
     Session session(&graph_, options);
     const Feeds feeds = {{n_, Tensor::Scalar(kTrips)}, {a_, Tensor::Scalar(0.99999f)}};
     std::vector<Tensor> out;
+    NABLA_CHECK(session.Run(feeds, {fetch}, &out).ok());  // compiles
     for (auto _ : state) {
       const absl::Status status = session.Run(feeds, {fetch}, &out);
       NABLA_CHECK(status.ok());
@@ -57,6 +60,18 @@ void BM_ScalarLoop(benchmark::State& state) {
   run.Run(state, testing::PowerLoop(run.scope(), "loop", run.n(), x, run.a())[1], static_cast<int>(state.range(0)));
 }
 BENCHMARK(BM_ScalarLoop)->Arg(1)->Arg(2)->UseRealTime();
+
+// The loop and its gradient with respect to a, which needs x of every trip.
+void BM_ScalarLoopGradient(benchmark::State& state) {
+  RegisterAllGradients();
+  LoopRun run;
+  const Output x = ops::Mul(run.scope(), run.a(), 2.0f);
+  const Output y = testing::PowerLoop(run.scope(), "loop", run.n(), x, run.a())[1];
+  const absl::StatusOr<Grads> grads = Gradients(run.scope(), {y}, {run.a()});
+  NABLA_CHECK(grads.ok());
+  run.Run(state, (*grads)[0].dense(), static_cast<int>(state.range(0)));
+}
+BENCHMARK(BM_ScalarLoopGradient)->Arg(1)->Arg(2)->UseRealTime();
 
 // The same on vectors: what a kernel on so many elements takes beside the loop.
 void BM_VectorLoop(benchmark::State& state) {
