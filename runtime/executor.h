@@ -1,4 +1,5 @@
-// Runs plans of graphs without control flow.
+// Runs plans. Those of graphs with loops and branches have a program, which frame_executor.h runs; what follows is about
+// the others.
 //
 // On one thread a run is a loop over the plan's steps: no counters, no atomics. On several, every step counts down what
 // it waits for; a worker goes on with the first step that it has made ready, keeps cheap ones to itself, and puts
@@ -7,8 +8,6 @@
 //
 // What a run needs besides its plan, the tensors' slots and the counters, is kept from run to run, so that a run
 // allocates nothing but what its kernels ask for.
-//
-// (An executor for plans with frames would stand beside this one, over the same steps and kernels.)
 #ifndef NABLA_RUNTIME_EXECUTOR_H_
 #define NABLA_RUNTIME_EXECUTOR_H_
 

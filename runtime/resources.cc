@@ -87,6 +87,21 @@ std::vector<std::string> ResourceContainer::Names() const {
   return names;
 }
 
+void DestroyInTurn(std::vector<Tensor> tensors) {
+  thread_local std::vector<Tensor>* waiting = nullptr;
+  if (waiting != nullptr) {
+    for (Tensor& tensor : tensors) waiting->push_back(std::move(tensor));
+    return;
+  }
+  waiting = &tensors;
+  while (!tensors.empty()) {
+    Tensor gone = std::move(tensors.back());
+    tensors.pop_back();
+    gone = Tensor();  // may make more wait
+  }
+  waiting = nullptr;
+}
+
 absl::StatusOr<Variable*> VariableFromHandle(const Tensor& handle) {
   if (handle.dtype() != DType::kResource || handle.num_elements() < 1) {
     return absl::InvalidArgumentError(absl::StrCat("expected the handle of a variable, got a tensor of type ",

@@ -57,6 +57,10 @@ class ResourceContainer {
   std::map<std::pair<std::string, std::string>, std::shared_ptr<Resource>> resources_;
 };
 
+// Destroys tensors that may hold resources that hold tensors …, without recursing: what dies meanwhile and is given to
+// this, too, waits until the outermost call comes to it. For the destructors of such resources.
+void DestroyInTurn(std::vector<Tensor> tensors);
+
 // The variable that element 0 of a DT_RESOURCE tensor refers to. InvalidArgument if it is not a variable.
 absl::StatusOr<Variable*> VariableFromHandle(const Tensor& handle);
 

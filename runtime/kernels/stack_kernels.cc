@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "nabla/runtime/kernels/arguments.h"
 #include "nabla/runtime/kernels/kernels.h"
+#include "nabla/runtime/resources.h"
 
 namespace nabla {
 namespace {
@@ -16,6 +17,10 @@ namespace {
 class Stack : public Resource {
  public:
   Stack(std::string name, DType dtype, int64_t max_size) : name_(std::move(name)), dtype_(dtype), max_size_(max_size) {}
+
+  ~Stack() override {
+    if (!IsPod(dtype_)) DestroyInTurn(std::move(elements_));
+  }
 
   absl::string_view TypeName() const override { return "Stack"; }
   const std::string& name() const { return name_; }

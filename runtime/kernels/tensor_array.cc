@@ -7,6 +7,7 @@
 #include "nabla/graph/buffer.h"
 #include "nabla/runtime/kernels/copy.h"
 #include "nabla/runtime/kernels/tensor_sum.h"
+#include "nabla/runtime/resources.h"
 
 namespace nabla {
 namespace {
@@ -30,6 +31,17 @@ absl::StatusOr<std::shared_ptr<TensorArray>> TensorArray::Make(Options options, 
   if (size < 0) return absl::InvalidArgumentError(absl::StrCat("size is ", size, ", must be at least 0"));
   NABLA_RETURN_IF_ERROR(array->Grow(size));
   return array;
+}
+
+TensorArray::~TensorArray() {
+  std::vector<Tensor> gone;
+  if (!IsPod(options_.dtype)) {
+    for (Element& element : elements_) gone.push_back(std::move(element.value));
+  }
+  for (auto& [source, gradient] : gradients_) {
+    gone.push_back(Tensor::Scalar(ResourceHandle("", source, std::move(gradient))));
+  }
+  if (!gone.empty()) DestroyInTurn(std::move(gone));
 }
 
 int64_t TensorArray::size() const {
@@ -191,7 +203,8 @@ absl::StatusOr<std::shared_ptr<TensorArray>> TensorArray::Gradient(const std::st
     return Shape::FromDims(dims, /*allow_unknown=*/true);
   };
   Options options = options_;
-  options.name = absl::StrCat(options_.name, "@", source);
+  // Gradients of gradients do not make names longer and longer.
+  if (!options_.sums_writes) options.name = absl::StrCat(options_.name, "@", source);
   NABLA_ASSIGN_OR_RETURN(options.element_shape, prefixed(options_.element_shape));
   options.dynamic_size = false;
   options.clear_after_read = true;

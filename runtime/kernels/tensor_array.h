@@ -34,6 +34,7 @@ class TensorArray : public Resource {
 
   // ResourceExhausted if there is no memory for so many elements.
   static absl::StatusOr<std::shared_ptr<TensorArray>> Make(Options options, int64_t size);
+  ~TensorArray() override;
 
   absl::string_view TypeName() const override { return "TensorArray"; }
   const std::string& name() const { return options_.name; }

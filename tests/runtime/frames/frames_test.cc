@@ -342,6 +342,27 @@ TEST_F(FramesTest, LoopsThatNeverEndAreStopped) {
   }
 }
 
+// Each trip makes a stack that holds the stack before, and the gradient array of a gradient array.
+TEST_F(FramesTest, ResourcesInsideEachOtherDieInTurn) {
+  const Output n = Given("n", DType::kInt32);
+  const ops::TensorArrayV3Outputs array = ops::TensorArrayV3(scope_, 1, DType::kFloat);
+  Loop loop(scope_, "loop", {Const(0), ops::StackV2(scope_, -1, DType::kResource), array.handle, array.flow});
+  loop.Condition(ops::Less(scope_, loop.test(0), loop.Invariant(n)));
+  const Output one = loop.Constant(Tensor::Scalar(1));
+  const Output outer = ops::StackV2(scope_, one, DType::kResource);
+  const Output pushed = ops::StackPushV2(scope_, outer, loop.body(1));
+  const ops::TensorArrayGradV3Outputs gradient = ops::TensorArrayGradV3(scope_, loop.body(2), loop.body(3), "g");
+  loop.Close({ops::Add(scope_, loop.body(0), one), ops::Identity(scope_.WithControl({pushed.node()}), outer),
+              gradient.grad_handle, gradient.flow_out});
+  const Output size = ops::TensorArraySizeV3(scope_, loop.exit(2), loop.exit(3));
+  const Output inner = ops::StackPopV2(scope_, loop.exit(1), DType::kResource);
+  Session session(&graph_, Threads(1));
+  std::vector<Tensor> out;
+  const absl::Status status = session.Run({{n, Tensor::Scalar(300'000)}}, {size, inner}, &out);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(out[0].scalar<int32_t>(), 1);
+}
+
 // ---- what is refused ----
 
 TEST_F(FramesTest, PredicatesMustBeScalars) {
