@@ -12,10 +12,12 @@
 #ifndef NABLA_NABLA_H_
 #define NABLA_NABLA_H_
 
+#include "nabla/gradients/custom_gradient.h"
 #include "nabla/gradients/gradients.h"
 #include "nabla/gradients/report.h"
 #include "nabla/gradients/rule.h"
 #include "nabla/graph/export.h"
+#include "nabla/graph/function.h"
 #include "nabla/graph/graph.h"
 #include "nabla/graph/import.h"
 #include "nabla/graph/npy.h"

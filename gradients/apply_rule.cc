@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "nabla/gradients/indexed_slices.h"
 #include "nabla/gradients/unbroadcast.h"
+#include "nabla/graph/inline.h"
 #include "nabla/graph/status_macros.h"
 
 namespace nabla {
@@ -74,6 +75,8 @@ std::vector<bool> RestrictToRows(Node* op, RuleContext* context) {
 }  // namespace
 
 const GradientRegistry::Entry* FindGradientRule(const Node& op) {
+  // A call has its function's gradient. (What TensorFlow notes as its type there, no file can bring along.)
+  if (CalledFunction(op).has_value()) return GradientRegistry::Global().Find("PartitionedCall");
   const auto* other = op.attr<std::string>("_gradient_op_type");
   return GradientRegistry::Global().Find(other != nullptr ? *other : op.op());
 }

@@ -13,6 +13,7 @@
 #include "nabla/gradients/between.h"
 #include "nabla/gradients/conditional_grad.h"
 #include "nabla/gradients/control_state.h"
+#include "nabla/gradients/expand_calls.h"
 #include "nabla/gradients/grad_ys.h"
 #include "nabla/gradients/loop_grad.h"
 #include "nabla/gradients/rule.h"
@@ -364,6 +365,7 @@ absl::StatusOr<Grads> Gradients(const Scope& scope, const Outputs& ys, const Out
   }
   // What has to be rewritten before it can be differentiated (calls of functions, say) is rewritten here, before the
   // engine looks at the ops between xs and ys.
+  NABLA_RETURN_IF_ERROR(ExpandCallsBetween(scope.graph(), ys, xs));
   const Scope inside = scope.Sub(options.name);
   BetweenOps between(ys, xs);
   if (!between.HasControlFlow()) return Engine(inside, ys, xs, options, std::move(between), {}, nullptr).Run();

@@ -10,6 +10,7 @@ void RegisterAllGradients() {
     GradientRegistry& registry = GradientRegistry::Global();
     RegisterArrayGradients(registry);
     RegisterElementwiseGradients(registry);
+    RegisterFunctionGradients(registry);
     RegisterGatherGradients(registry);
     RegisterJoinGradients(registry);
     RegisterMatMulGradients(registry);

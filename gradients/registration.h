@@ -9,6 +9,7 @@ namespace nabla {
 
 void RegisterArrayGradients(GradientRegistry& registry);        // identities, shapes, slicing, padding
 void RegisterElementwiseGradients(GradientRegistry& registry);  // of one and of two arguments
+void RegisterFunctionGradients(GradientRegistry& registry);     // calls, SymbolicGradient
 void RegisterGatherGradients(GradientRegistry& registry);       // Gather… ScatterNd, segments
 void RegisterJoinGradients(GradientRegistry& registry);         // concatenation, packing, splitting
 void RegisterMatMulGradients(GradientRegistry& registry);

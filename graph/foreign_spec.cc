@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "nabla/graph/error_text.h"
+#include "nabla/graph/function_shapes.h"
 #include "nabla/graph/op_spec_language.h"
 #include "nabla/graph/shape_inference.h"
 #include "nabla/graph/status_macros.h"
@@ -74,7 +75,7 @@ absl::StatusOr<std::unique_ptr<OpSpec>> ForeignSpec::FromSignature(const OpDef& 
   auto spec = std::make_unique<OpSpec>();
   spec->name_ = signature.name();
   spec->doc_ = signature.summary();
-  spec->shape_fn_ = UnknownShape;
+  spec->shape_fn_ = CallShape;
   spec->stateful_ = signature.is_stateful();
   spec->commutative_ = signature.is_commutative();
   for (const OpDef::AttrDef& def : signature.attr()) {

@@ -15,7 +15,7 @@ class OpDef;  // nabla/proto/op_def.pb.h
 
 class ForeignSpec {
  public:
-  // The spec of a node that calls a function with this signature; its outputs have unknown shapes. InvalidArgument,
+  // The spec of a node that calls a function with this signature. InvalidArgument,
   // naming the argument or attr, if the signature contradicts itself.
   static absl::StatusOr<std::unique_ptr<OpSpec>> FromSignature(const OpDef& signature);
   // OpSpec::is_opaque.

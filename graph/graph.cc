@@ -38,8 +38,14 @@ absl::StatusOr<std::pair<std::string, int>> ParseTensorName(absl::string_view na
   return std::make_pair(std::string(node_name), index);
 }
 
-Graph::Graph(const OpRegistry* registry) : registry_(registry), functions_(std::make_unique<FunctionLibrary>()) {
+Graph::Graph(const OpRegistry* registry) : registry_(registry), functions_(std::make_shared<FunctionLibrary>()) {
   devices_.emplace_back();  // device 0: none
+}
+
+std::unique_ptr<Graph> Graph::SharingFunctions(const Graph& other) {
+  auto graph = std::make_unique<Graph>(other.registry_);
+  graph->functions_ = other.functions_;
+  return graph;
 }
 
 // Nodes refer to each other by plain pointers, so they may die in any order and without recursion.
@@ -127,7 +133,7 @@ const OpSpec* Graph::FindSpec(absl::string_view op) const {
   if (const OpSpec* spec = registry_->Find(op)) return spec;
   const auto lock = Lock();
   const auto it = local_specs_.find(op);
-  return it == local_specs_.end() ? nullptr : it->second.get();
+  return it == local_specs_.end() ? functions_->FindSpec(op) : it->second.get();
 }
 
 const ForeignFields* Graph::foreign_fields(const Node* node) const {

@@ -7,8 +7,9 @@
 //   y.node()->name();    // "MatMul"
 //   y.shape();           // [?,10]
 //
-// A node's op, attrs, inputs and output types are fixed when it is added, and its address and id never change, so
-// Node* and Output are handles to keep. Ids count up in order of addition; removed nodes leave a gap.
+// A node's name and output types are fixed when it is added (its op, attrs and inputs too, but for what passes and the
+// expansion of calls change), and its address and id never change, so Node* and Output are handles to keep. Ids count
+// up in order of addition; removed nodes leave a gap.
 //
 // Thread safety: every call on Graph locks it; a longer reading or changing that must not be interleaved takes
 // Lock() around it (recursive). Reading a Node's immutable parts needs no lock; walking consumers() does.
@@ -206,6 +207,8 @@ struct GraphVersions {
 class Graph {
  public:
   explicit Graph(const OpRegistry* registry = &OpRegistry::Global());
+  // A graph that knows the same ops and shares the functions of `other`: a body or a copy of part of it.
+  static std::unique_ptr<Graph> SharingFunctions(const Graph& other);
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -267,11 +270,16 @@ class Graph {
   void RemoveControlEdge(Node* source, Node* consumer);
   // Requires that nothing consumes it.
   absl::Status RemoveNode(Node* node);
+  // Makes `node` another operation in place: op, inputs, control inputs and attrs become those of `desc`, whose name
+  // and device are ignored. The node's address, id, name, device, outputs and consumers stay, so the new operation must
+  // have outputs of the same dtypes; static shapes are what the old and the new one know together. The inputs must not
+  // depend on the node. Errors as for AddNode, or InvalidArgument for other outputs; the node is then unchanged.
+  absl::Status Morph(Node* node, NodeDesc desc);
   void SetAttr(Node* node, absl::string_view name, Attr value);
   void SetDevice(Node* node, absl::string_view device);
   // A spec of this graph only (an op unknown to the registry on lenient import, or a function signature). Owned.
   const OpSpec* AddLocalSpec(std::unique_ptr<OpSpec> spec);
-  // The registry's spec, else a local one, else nullptr.
+  // The registry's spec, else a local one, else that of the function of this name, else nullptr.
   const OpSpec* FindSpec(absl::string_view op) const;
 
   // What import must give back at export; nullptr if none.
@@ -283,6 +291,16 @@ class Graph {
  private:
   friend class Node;
   friend class GraphImporter;
+  // What a description comes to; no change is made before all of it is checked.
+  struct CheckedDesc {
+    const OpSpec* spec = nullptr;
+    std::vector<DType> dtypes;  // of the outputs, as are the shapes
+    std::vector<Shape> shapes;
+  };
+  // Completes desc->attrs, and finds out all that can be wrong but for the name.
+  absl::Status CheckDesc(NodeDesc* desc, CheckedDesc* checked) const;
+  void LinkInputs(Node* node, const NodeDesc& desc);
+  void UnlinkInputs(Node* node);
   bool OwnsNode(const Node* node) const;
   bool OwnsOutput(Output output) const;
   Edge* LinkEdge(Edge* edge);
@@ -300,7 +318,7 @@ class Graph {
   NameTable names_;
   std::deque<std::string> devices_;  // a deque, so that references to them stay valid
   absl::flat_hash_map<std::string, int> device_index_;
-  std::unique_ptr<FunctionLibrary> functions_;
+  std::shared_ptr<FunctionLibrary> functions_;  // locks itself
   absl::flat_hash_map<std::string, std::unique_ptr<OpSpec>> local_specs_;
   absl::flat_hash_map<const Node*, ForeignFields> node_foreign_;
   ForeignFields foreign_;

@@ -43,14 +43,64 @@ bool Accepts(DType expected, DType given) {
 
 }  // namespace
 
+absl::Status Graph::CheckDesc(NodeDesc* desc, CheckedDesc* checked) const {
+  const OpSpec* spec = FindSpec(desc->op);
+  if (spec == nullptr) {
+    return absl::NotFoundError(absl::StrCat("node ", Quoted(desc->name), ": unknown op ", Quoted(desc->op),
+                                            DidYouMean(registry_->Similar(desc->op))));
+  }
+  checked->spec = spec;
+  const auto error = [&](size_t input, absl::string_view what) {
+    return Annotate(absl::InvalidArgumentError(absl::StrCat(InputLabel(*spec, desc->attrs, input), what)), *desc);
+  };
+  if (!spec->is_opaque()) {
+    absl::Status status = CompleteAttrs(*spec, &desc->attrs);
+    DTypes input_dtypes;
+    if (status.ok()) status = ArgDTypes(spec->inputs(), desc->attrs, &input_dtypes);
+    if (status.ok()) status = ArgDTypes(spec->outputs(), desc->attrs, &checked->dtypes);
+    if (!status.ok()) return Annotate(status, *desc);
+    if (input_dtypes.size() != desc->inputs.size()) {
+      return Annotate(absl::InvalidArgumentError(
+                          absl::StrCat("has ", desc->inputs.size(), " inputs, expected ", input_dtypes.size())),
+                      *desc);
+    }
+    for (size_t i = 0; i < input_dtypes.size(); ++i) {
+      const Output source = desc->inputs[i];
+      if (!source || !OwnsOutput(source) || Accepts(input_dtypes[i], source.dtype())) continue;
+      return error(i, absl::StrCat(" is '", source.name(), "' of dtype ", DTypeName(source.dtype()), ", expected ",
+                                   DTypeName(input_dtypes[i])));
+    }
+  }
+  for (size_t i = 0; i < desc->inputs.size(); ++i) {
+    const Output source = desc->inputs[i];
+    if (!source) {
+      if (!AllowsOpenInput(desc->op)) return error(i, " is none, expected a tensor");
+    } else if (!OwnsNode(source.node())) {
+      return error(i, " belongs to another graph");
+    } else if (!OwnsOutput(source)) {
+      return error(i, " names an output that its node does not have");
+    }
+  }
+  for (const Node* source : desc->control_inputs) {
+    if (source != nullptr && OwnsNode(source)) continue;
+    return Annotate(absl::InvalidArgumentError(source == nullptr ? "a control input is none"
+                                                                 : "a control input belongs to another graph"),
+                    *desc);
+  }
+  ShapeContext shapes(*spec, desc->attrs, desc->inputs, static_cast<int>(checked->dtypes.size()), this);
+  if (spec->shape_fn() != nullptr) {
+    const absl::Status status = spec->shape_fn()(shapes);
+    if (!status.ok()) return Annotate(status, *desc);
+  }
+  checked->shapes = shapes.outputs();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Node*> Graph::AddNode(NodeDesc desc) {
   const auto lock = Lock();
-  const OpSpec* spec = FindSpec(desc.op);
-  if (spec == nullptr) {
-    return absl::NotFoundError(absl::StrCat("node ", Quoted(desc.name), ": unknown op ", Quoted(desc.op),
-                                            DidYouMean(registry_->Similar(desc.op))));
-  }
-  if (desc.name.empty()) desc.name = names_.Unique(desc.op);
+  if (desc.name.empty() && FindSpec(desc.op) != nullptr) desc.name = names_.Unique(desc.op);
+  CheckedDesc checked;
+  NABLA_RETURN_IF_ERROR(CheckDesc(&desc, &checked));
   if (!IsValidNodeName(desc.name)) {
     return Annotate(absl::InvalidArgumentError("malformed name, expected letters, digits and any of _ . / - >"), desc);
   }
@@ -61,71 +111,31 @@ absl::StatusOr<Node*> Graph::AddNode(NodeDesc desc) {
     return Annotate(absl::ResourceExhaustedError("the graph has too many nodes"), desc);
   }
 
-  DTypes output_dtypes;
-  if (!spec->is_opaque()) {
-    absl::Status status = CompleteAttrs(*spec, &desc.attrs);
-    DTypes input_dtypes;
-    if (status.ok()) status = ArgDTypes(spec->inputs(), desc.attrs, &input_dtypes);
-    if (status.ok()) status = ArgDTypes(spec->outputs(), desc.attrs, &output_dtypes);
-    if (!status.ok()) return Annotate(status, desc);
-    if (input_dtypes.size() != desc.inputs.size()) {
-      return Annotate(absl::InvalidArgumentError(
-                          absl::StrCat("has ", desc.inputs.size(), " inputs, expected ", input_dtypes.size())),
-                      desc);
-    }
-    for (size_t i = 0; i < input_dtypes.size(); ++i) {
-      const Output source = desc.inputs[i];
-      if (!source || !OwnsOutput(source) || Accepts(input_dtypes[i], source.dtype())) continue;
-      return Annotate(absl::InvalidArgumentError(absl::StrCat(InputLabel(*spec, desc.attrs, i), " is '", source.name(),
-                                                              "' of dtype ", DTypeName(source.dtype()), ", expected ",
-                                                              DTypeName(input_dtypes[i]))),
-                      desc);
-    }
-  }
-  for (size_t i = 0; i < desc.inputs.size(); ++i) {
-    const Output source = desc.inputs[i];
-    const char* problem = nullptr;
-    if (!source) {
-      if (!AllowsOpenInput(desc.op)) problem = " is none, expected a tensor";
-    } else if (!OwnsNode(source.node())) {
-      problem = " belongs to another graph";
-    } else if (!OwnsOutput(source)) {
-      problem = " names an output that its node does not have";
-    }
-    if (problem != nullptr) {
-      return Annotate(absl::InvalidArgumentError(absl::StrCat(InputLabel(*spec, desc.attrs, i), problem)), desc);
-    }
-  }
-  for (Node* source : desc.control_inputs) {
-    if (source == nullptr || !OwnsNode(source)) {
-      return Annotate(absl::InvalidArgumentError(source == nullptr ? "a control input is none"
-                                                                   : "a control input belongs to another graph"),
-                      desc);
-    }
-  }
-
-  ShapeContext shapes(*spec, desc.attrs, desc.inputs, static_cast<int>(output_dtypes.size()));
-  if (spec->shape_fn() != nullptr) {
-    const absl::Status status = spec->shape_fn()(shapes);
-    if (!status.ok()) return Annotate(status, desc);
-  }
-
   // From here on nothing fails.
   std::unique_ptr<Node> owned(new Node);
   Node* node = owned.get();
   node->id_ = static_cast<int>(nodes_.size());
   node->graph_ = this;
-  node->spec_ = spec;
+  node->spec_ = checked.spec;
   node->name_ = std::move(desc.name);
   node->attrs_ = std::move(desc.attrs);
   node->device_ = InternDevice(desc.device);
-  node->outputs_.resize(output_dtypes.size());
-  for (size_t i = 0; i < output_dtypes.size(); ++i) {
-    node->outputs_[i].dtype = output_dtypes[i];
-    node->outputs_[i].shape = shapes.outputs()[i];
+  node->outputs_.resize(checked.dtypes.size());
+  for (size_t i = 0; i < checked.dtypes.size(); ++i) {
+    node->outputs_[i].dtype = checked.dtypes[i];
+    node->outputs_[i].shape = std::move(checked.shapes[i]);
   }
+  LinkInputs(node, desc);
+  nodes_.push_back(std::move(owned));
+  names_.Insert(node);
+  ++num_live_;
+  ++version_;
+  return node;
+}
+
+void Graph::LinkInputs(Node* node, const NodeDesc& desc) {
   node->num_inputs_ = static_cast<int>(desc.inputs.size());
-  if (!desc.inputs.empty()) node->inputs_ = std::make_unique<Edge[]>(desc.inputs.size());
+  node->inputs_ = desc.inputs.empty() ? nullptr : std::make_unique<Edge[]>(desc.inputs.size());
   for (int i = 0; i < node->num_inputs_; ++i) {
     Edge& edge = node->inputs_[i];
     edge.source = desc.inputs[i].node();
@@ -135,11 +145,14 @@ absl::StatusOr<Node*> Graph::AddNode(NodeDesc desc) {
     if (edge.source != nullptr) LinkEdge(&edge);
   }
   LinkControlInputs(node, desc.control_inputs);
-  nodes_.push_back(std::move(owned));
-  names_.Insert(node);
-  ++num_live_;
-  ++version_;
-  return node;
+}
+
+void Graph::UnlinkInputs(Node* node) {
+  for (int i = 0; i < node->num_inputs_; ++i) {
+    if (node->inputs_[i].source != nullptr) UnlinkEdge(&node->inputs_[i]);
+  }
+  for (const std::unique_ptr<Edge>& edge : node->control_inputs_) UnlinkEdge(edge.get());
+  node->control_inputs_.clear();
 }
 
 void Graph::LinkControlInputs(Node* node, const std::vector<Node*>& sources) {

@@ -171,23 +171,11 @@ void GraphImporter::MergeVersions(const VersionDef& versions) {
   }
 }
 
-absl::Status GraphImporter::ResolveOp(OpInfo* op, const FunctionDefLibrary& library,
-                                      const absl::flat_hash_map<absl::string_view, int>& functions) {
+absl::Status GraphImporter::ResolveOp(OpInfo* op) {
   op->spec = graph_->FindSpec(op->name);
-  if (op->spec == nullptr) {
-    const auto function = functions.find(op->name);
-    const FunctionDef* def =
-        function != functions.end() ? &library.function(function->second) : graph_->functions().Find(op->name);
-    std::unique_ptr<OpSpec> spec;
-    if (def != nullptr) {
-      NABLA_ASSIGN_OR_RETURN(spec, ForeignSpec::FromSignature(def->signature()));
-    } else if (options_.allow_unsupported) {
-      spec = ForeignSpec::Opaque(op->name);
-    }
-    if (spec != nullptr) {
-      local_specs_.push_back(op->name);
-      op->spec = graph_->AddLocalSpec(std::move(spec));
-    }
+  if (op->spec == nullptr && options_.allow_unsupported) {
+    local_specs_.push_back(op->name);
+    op->spec = graph_->AddLocalSpec(ForeignSpec::Opaque(op->name));
   }
   if (op->spec != nullptr && op->spec->is_opaque() && options_.allow_unsupported) {
     unsupported_.emplace(absl::StrCat("op ", op->name), op->first_node);
@@ -198,17 +186,15 @@ absl::Status GraphImporter::ResolveOp(OpInfo* op, const FunctionDefLibrary& libr
                                           Quoted(op->name), DidYouMean(graph_->registry().Similar(op->name))));
 }
 
-absl::Status GraphImporter::ResolveOps(const FunctionDefLibrary& library) {
-  absl::flat_hash_map<absl::string_view, int> functions;
-  for (int i = 0; i < library.function_size(); ++i) {
-    const std::string& name = library.function(i).signature().name();
+absl::Status GraphImporter::AddFunctions(FunctionDefLibrary&& library) {
+  for (const FunctionDef& function : library.function()) {
+    const std::string& name = function.signature().name();
     if (graph_->registry().Find(name) != nullptr) {
       return absl::AlreadyExistsError(absl::StrCat("function ", Quoted(name), " has the name of an op"));
     }
-    functions.emplace(name, i);
   }
-  for (OpInfo& op : ops_) NABLA_RETURN_IF_ERROR(ResolveOp(&op, library, functions));
-  return absl::OkStatus();
+  if (library.function_size() > 0) graph_->functions().LimitExpansion(options_.max_expanded_bytes);
+  return graph_->functions().AddLibrary(std::move(library));
 }
 
 absl::Status GraphImporter::ResolveNames() {
@@ -598,9 +584,13 @@ absl::Status GraphImporter::Finish(GraphDefRest rest, ImportResult* result) {
     prefix_ = absl::StrCat(graph_->UniqueName(prefix), "/");
   }
   ImportResult done;
+  const FunctionLibrary::Mark functions = graph_->functions().GetMark();
   absl::Status status = CheckVersions(rest.versions);
-  if (status.ok()) status = graph_->functions().Check(rest.library);
-  if (status.ok()) status = ResolveOps(rest.library);
+  // The functions first: nodes may call them.
+  if (status.ok()) status = AddFunctions(std::move(rest.library));
+  for (OpInfo& op : ops_) {
+    if (status.ok()) status = ResolveOp(&op);
+  }
   if (status.ok()) status = ResolveNames();
   if (status.ok()) status = CountOpaqueOutputs();
   if (status.ok()) status = Order();
@@ -608,9 +598,9 @@ absl::Status GraphImporter::Finish(GraphDefRest rest, ImportResult* result) {
   if (status.ok()) status = AddBackEdges();
   if (status.ok()) status = LookUpResults(&done);
   if (status.ok() && !options_.allow_unsupported) status = CheckFrames(*graph_, nodes_);
-  if (status.ok()) status = graph_->functions().AddLibrary(std::move(rest.library));
   if (!status.ok()) {
     TakeBack();
+    graph_->functions().TakeBack(functions);
     return status;
   }
   if (!prefix_.empty()) graph_->names_.ReserveScope(absl::StripSuffix(prefix_, "/"));

@@ -62,9 +62,8 @@ class GraphImporter {
   };
 
   absl::Status CheckVersions(const VersionDef& versions) const;
-  absl::Status ResolveOps(const FunctionDefLibrary& library);
-  absl::Status ResolveOp(OpInfo* op, const FunctionDefLibrary& library,
-                         const absl::flat_hash_map<absl::string_view, int>& functions);
+  absl::Status AddFunctions(FunctionDefLibrary&& library);
+  absl::Status ResolveOp(OpInfo* op);
   absl::Status ResolveNames();
   absl::Status ApplyInputMap();
   absl::Status CountOpaqueOutputs();

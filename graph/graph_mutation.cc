@@ -150,15 +150,56 @@ absl::Status Graph::RemoveNode(Node* node) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot remove ", Label(*node), ": ", Label(*edge.consumer), " consumes it"));
   }
-  for (int i = 0; i < node->num_inputs_; ++i) {
-    if (node->inputs_[i].source != nullptr) UnlinkEdge(&node->inputs_[i]);
-  }
-  for (const std::unique_ptr<Edge>& edge : node->control_inputs_) UnlinkEdge(edge.get());
+  UnlinkInputs(node);
   node_foreign_.erase(node);
   names_.Erase(node);
   --num_live_;
   ++version_;
   nodes_[node->id_].reset();
+  return absl::OkStatus();
+}
+
+absl::Status Graph::Morph(Node* node, NodeDesc desc) {
+  const auto lock = Lock();
+  if (!OwnsNode(node)) return absl::InvalidArgumentError("the node to change belongs to another graph");
+  desc.name = node->name();
+  CheckedDesc checked;
+  NABLA_RETURN_IF_ERROR(CheckDesc(&desc, &checked));
+  const auto error = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat(Label(*node), " cannot become a ", desc.op, ": ", what));
+  };
+  for (const Output& input : desc.inputs) {
+    if (input.node() == node) return error("it would be its own input");
+  }
+  for (const Node* source : desc.control_inputs) {
+    if (source == node) return error("it would be its own control input");
+  }
+  const size_t num_outputs = node->outputs_.size();
+  if (checked.dtypes.size() != num_outputs) {
+    return error(absl::StrCat("that would have ", checked.dtypes.size(), " outputs, expected ", num_outputs));
+  }
+  for (size_t i = 0; i < num_outputs; ++i) {
+    const Node::OutputInfo& output = node->outputs_[i];
+    if (checked.dtypes[i] != output.dtype) {
+      return error(absl::StrCat("output ", i, " would have dtype ", DTypeName(checked.dtypes[i]), ", expected ",
+                                DTypeName(output.dtype)));
+    }
+    absl::StatusOr<Shape> merged = output.shape.MergeWith(checked.shapes[i]);
+    if (!merged.ok()) {
+      return error(absl::StrCat("output ", i, " has shape ", output.shape.ToString(), ", which contradicts ",
+                                checked.shapes[i].ToString()));
+    }
+    checked.shapes[i] = *std::move(merged);
+  }
+
+  // From here on nothing fails.
+  UnlinkInputs(node);
+  node->spec_ = checked.spec;
+  node->attrs_ = std::move(desc.attrs);
+  for (size_t i = 0; i < num_outputs; ++i) node->outputs_[i].shape = std::move(checked.shapes[i]);
+  LinkInputs(node, desc);
+  node_foreign_.erase(node);  // which spoke of the old operation
+  ++version_;
   return absl::OkStatus();
 }
 

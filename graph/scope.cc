@@ -125,12 +125,13 @@ Scope Scope::WithCapture(std::shared_ptr<Capture> capture) const {
   return Scope(std::move(state));
 }
 
-bool Scope::State::CapturesFrom(const Graph* other) const {
-  return std::any_of(captures.begin(), captures.end(),
-                     [other](const std::shared_ptr<Capture>& capture) { return capture->Captures(other); });
-}
-
 Graph* Scope::graph() const { return state_->graph; }
+
+bool Scope::Accepts(const Graph* graph) const {
+  return graph == state_->graph ||
+         std::any_of(state_->captures.begin(), state_->captures.end(),
+                     [graph](const std::shared_ptr<Capture>& capture) { return capture->Captures(graph); });
+}
 
 const std::string& Scope::name() const { return state_->prefix; }
 
@@ -147,7 +148,7 @@ std::string Scope::NodeName(absl::string_view base) const { return graph()->Uniq
 Scope Scope::Current(Graph* graph) {
   const std::vector<Scope>& scopes = ScopesOfThisThread();
   for (auto it = scopes.rbegin(); it != scopes.rend(); ++it) {
-    if (it->graph() == graph || it->state().CapturesFrom(graph)) return *it;
+    if (it->Accepts(graph)) return *it;
   }
   return Scope(std::make_shared<State>(graph, std::make_shared<ScopeErrors>(graph)));
 }

@@ -55,6 +55,8 @@ class Scope {
   Scope WithCapture(std::shared_ptr<Capture> capture) const;
 
   Graph* graph() const;
+  // Whether tensors of `graph` can be operands: it is this scope's, or a body captures from it.
+  bool Accepts(const Graph* graph) const;
   // "layer1", or "" for the root.
   const std::string& name() const;
   const std::vector<Node*>& control() const;

@@ -40,9 +40,6 @@ struct Scope::State {
         attrs(other.attrs),
         captures(other.captures) {}
 
-  // Whether a body that this scope adds to takes tensors of `other`, another graph.
-  bool CapturesFrom(const Graph* other) const;
-
   // The chosen name, the first time that it is asked for, else `op`.
   const std::string& TakeName(const std::string& op) const {
     if (chosen_name.empty() || chosen_name_used.exchange(true, std::memory_order_relaxed)) return op;

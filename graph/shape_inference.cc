@@ -23,8 +23,8 @@ std::string InputLabel(const ShapeContext& c, int i) {
 }  // namespace
 
 ShapeContext::ShapeContext(const OpSpec& spec, const AttrMap& attrs, absl::Span<const nabla::Output> inputs,
-                           int num_outputs)
-    : spec_(spec), attrs_(attrs), inputs_(inputs), outputs_(num_outputs) {}
+                           int num_outputs, const Graph* graph)
+    : spec_(spec), attrs_(attrs), inputs_(inputs), graph_(graph), outputs_(num_outputs) {}
 
 const Shape& ShapeContext::input(int i) const {
   static const Shape* const unknown = new Shape;

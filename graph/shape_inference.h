@@ -26,9 +26,13 @@ namespace nabla {
 class ShapeContext {
  public:
   // `inputs` may hold none (a loop's open back edge): unknown shape and value.
-  ShapeContext(const OpSpec& spec, const AttrMap& attrs, absl::Span<const nabla::Output> inputs, int num_outputs);
+  // `graph` is where the node will be; nullptr if that is unknown.
+  ShapeContext(const OpSpec& spec, const AttrMap& attrs, absl::Span<const nabla::Output> inputs, int num_outputs,
+               const Graph* graph = nullptr);
 
   const OpSpec& spec() const { return spec_; }
+  const AttrMap& attrs() const { return attrs_; }
+  const Graph* graph() const { return graph_; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
   const Shape& input(int i) const;
@@ -68,6 +72,7 @@ class ShapeContext {
   const OpSpec& spec_;
   const AttrMap& attrs_;
   absl::Span<const nabla::Output> inputs_;
+  const Graph* graph_;
   std::vector<Shape> outputs_;
 };
 

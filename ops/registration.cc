@@ -14,6 +14,7 @@ struct Family {
 constexpr Family kFamilies[] = {
     {"array_ops", RegisterArrayOps},
     {"control_flow_ops", RegisterControlFlowOps},
+    {"function_ops", RegisterFunctionOps},
     {"math_ops", RegisterMathOps},
     {"nn_ops", RegisterNnOps},
     {"random_ops", RegisterRandomOps},

@@ -12,6 +12,7 @@ void RegisterAllOps();
 // The families, each in ops/<family>.cc. A new family: declare it here and add it to the table in registration.cc.
 void RegisterArrayOps(OpRegistry& registry);
 void RegisterControlFlowOps(OpRegistry& registry);
+void RegisterFunctionOps(OpRegistry& registry);
 void RegisterMathOps(OpRegistry& registry);
 void RegisterNnOps(OpRegistry& registry);
 void RegisterRandomOps(OpRegistry& registry);

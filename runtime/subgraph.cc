@@ -219,7 +219,7 @@ class Copier {
                                                                      DTypeName(node.output_dtype(0)), " and shape ",
                                                                      node.output_shape(0).ToString())));
     }
-    if (graph_.registry().Find(node.op()) == nullptr) {
+    if (node.spec().is_opaque()) {
       return NodeError(node, absl::UnimplementedError("this op is not known, so it cannot be run"));
     }
     NodeDesc desc;
@@ -279,7 +279,7 @@ class Copier {
 absl::Status CopySubgraph(const Graph& graph, const PlanRequest& request, std::unique_ptr<Graph>* copy,
                           Compilation* compilation) {
   auto lock = graph.Lock();
-  *copy = std::make_unique<Graph>(&graph.registry());
+  *copy = Graph::SharingFunctions(graph);
   compilation->graph = copy->get();
   return Copier(graph, request).Run(copy->get(), compilation);
 }

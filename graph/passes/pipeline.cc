@@ -13,6 +13,7 @@
 #include "nabla/graph/passes/common_subexpressions.h"
 #include "nabla/graph/passes/constant_fold.h"
 #include "nabla/graph/passes/drop_identities.h"
+#include "nabla/graph/passes/expand_calls.h"
 #include "nabla/graph/passes/in_place.h"
 #include "nabla/graph/passes/prune.h"
 #include "nabla/graph/status_macros.h"
@@ -23,9 +24,12 @@ namespace {
 struct Pass {
   absl::string_view name;
   absl::Status (*run)(Compilation& compilation);
+  // What runs in any case, and may find errors that are the user's. Not worth mentioning where it has nothing to do.
+  bool required = false;
 };
 
 constexpr Pass kPasses[] = {
+    {"expand_calls", &ExpandCalls, /*required=*/true},
     {"drop_identities", &DropIdentities},
     {"constant_fold", &ConstantFold},
     {"common_subexpressions", &CommonSubexpressions},
@@ -80,7 +84,9 @@ std::vector<Node*> ExecutionOrder(const Graph& graph) {
 
 std::vector<absl::string_view> PassNames() {
   std::vector<absl::string_view> names;
-  for (const Pass& pass : kPasses) names.push_back(pass.name);
+  for (const Pass& pass : kPasses) {
+    if (!pass.required) names.push_back(pass.name);
+  }
   return names;
 }
 
@@ -95,14 +101,17 @@ absl::Status RunPasses(const PipelineOptions& options, Compilation& compilation,
   const bool none = Contains(options.disabled, "all");
   if (options.dump) options.dump("input", DumpCompilation(compilation));
   for (const Pass& pass : kPasses) {
-    if (none || Contains(options.disabled, pass.name)) continue;
+    if (!pass.required && (none || Contains(options.disabled, pass.name))) continue;
     PassRecord record;
     record.name = std::string(pass.name);
     record.start = absl::Now();
     record.nodes_before = compilation.graph->num_nodes();
     if (pass.run == &InPlace) compilation.order = ExecutionOrder(*compilation.graph);
+    const uint64_t version = compilation.graph->version();
     absl::Status status = pass.run(compilation);
+    if (status.ok() && pass.required && compilation.graph->version() == version) continue;
     if (status.ok() && options.verify) status = VerifyCompilation(compilation);
+    if (!status.ok() && pass.required) return status;
     if (!status.ok()) return absl::InternalError(absl::StrCat("pass ", pass.name, ": ", status.message()));
     record.nodes_after = compilation.graph->num_nodes();
     record.duration = absl::Now() - record.start;

@@ -34,7 +34,7 @@ struct PassRecord {
   int nodes_after = 0;
 };
 
-// The names of the passes, in the order in which they run.
+// The names of the passes that can be left out, in the order in which they run.
 std::vector<absl::string_view> PassNames();
 
 // Runs the passes and fixes compilation.order. InvalidArgument for an unknown name in options.disabled; Internal,

@@ -25,12 +25,17 @@ void AddReferences(const std::string& reason, Reasons* reasons) {
   Add(reason, {"RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration"}, reasons);
 }
 
+void AddCalls(const std::string& reason, Reasons* reasons) {
+  Add(reason, {"PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient"}, reasons);
+}
+
 Reasons WithoutKernel() {
   Reasons reasons;
   Add("loops and conditionals are jumps in a plan, see runtime/frame_planner.h",
       {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger"}, &reasons);
   Add("no graph should end the program", {"Abort"}, &reasons);
   AddReferences("like their kin for values", &reasons);
+  AddCalls("calls of functions are expanded before a run", &reasons);
   return reasons;
 }
 
@@ -63,6 +68,7 @@ Reasons TestedElsewhere() {
       &reasons);
   Add("tests/ops/op_defs_test.cc", {"Abort"}, &reasons);
   AddReferences("tests/ops/op_defs_test.cc: described for import, not run", &reasons);
+  AddCalls("tests/gradients/function_gradients_test.cc", &reasons);
   return reasons;
 }
 
@@ -71,6 +77,7 @@ Reasons WithoutGradient() {
   Add("loops and conditionals have no gradient yet", {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"},
       &reasons);
   AddReferences("references to variables occur in old files only", &reasons);
+  Add("is expanded, and what it expands to has gradients", {"SymbolicGradient"}, &reasons);
   return reasons;
 }
 

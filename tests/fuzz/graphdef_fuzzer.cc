@@ -1,9 +1,10 @@
-// Any bytes as a GraphDef, through all that `nabla show`, `nabla check` and `nabla convert` do with one:
+// Any bytes as a GraphDef, through all that `nabla show`, `nabla check` and `nabla convert` do with one, and through
+// the expansion of its calls of functions:
 //
 //   bazel run --config=fuzz //tests/fuzz:graphdef_fuzz -- $PWD/corpus -max_total_time=300
 //
 // Besides not crashing: an error is one line and leaves the graph empty, and what was imported can be exported and
-// imported again.
+// imported again; calls are expanded or refused, and the graph is sound in either case.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +13,7 @@
 
 #include "nabla/graph/export.h"
 #include "nabla/graph/import.h"
+#include "nabla/graph/inline.h"
 #include "nabla/graph/summary.h"
 #include "nabla/graph/verifier.h"
 #include "nabla/ops/ops.h"
@@ -47,6 +49,11 @@ void ImportAndUse(absl::string_view bytes, bool allow_unsupported) {
   const absl::Status again_status = ImportGraphDefString(exported, options, &again);
   Require(again_status.ok(), "an exported graph that cannot be imported", again_status);
   Require(again.num_nodes() == graph.num_nodes(), "an exported graph with another number of nodes", again_status);
+  if (!VerifyGraph(again).ok() || CallsIn(again).empty()) return;
+  const absl::Status expansion = ExpandCalls(&again, CallsIn(again));
+  Require(expansion.message().find('\n') == absl::string_view::npos, "an error of several lines", expansion);
+  Require(!expansion.ok() || CallsIn(again).empty(), "calls that are left after their expansion", expansion);
+  Require(VerifyGraph(again).ok(), "a graph that is unsound after its calls were expanded", VerifyGraph(again));
 }
 
 }  // namespace

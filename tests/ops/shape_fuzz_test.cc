@@ -112,6 +112,8 @@ class RandomNode {
         return RandomShape();
       case Attr::Kind::kTensor:
         return RandomTensor(PickFrom({DType::kFloat, DType::kInt32, DType::kInt64}));
+      case Attr::Kind::kFunc:
+        return FunctionRef{text(), nullptr};  // of which the graph has none
       case Attr::Kind::kListString:
         return RandomList<std::string>(text);
       case Attr::Kind::kListInt:

@@ -224,5 +224,30 @@ TEST_F(NablaTest, FailuresNameWhatIsWrong) {
   EXPECT_THAT(Error("show " + Path("empty.pb"), 1), HasSubstr("empty.pb"));
 }
 
+TEST_F(NablaTest, GraphsWithFunctionsAreRunDifferentiatedCheckedAndShown) {
+  Graph graph;
+  const Scope scope(&graph);
+  Output x = ops::Placeholder(scope.Named("x"), DType::kDouble, {.shape = {2}});
+  Output w = ops::Const(scope.Named("w"), Tensor::Vector<double>({3, 5}));
+  const Function f = Function::Build(scope, "scaled_square", {{DType::kDouble, Shape({2})}},
+                                     [&](const Scope&, const Outputs& in) { return Outputs{in[0] * in[0] * w}; });
+  ops::Identity(scope.Named("y"), f.Call(scope.Named("call"), {x})[0]);
+  ASSERT_TRUE(scope.ok()) << scope.status();
+  const std::string model = Path("functions.pb"), with_gradients = Path("functions_grad.pb");
+  ASSERT_TRUE(ExportGraphFile(graph, {}, model).ok());
+
+  Result r = Nabla(absl::StrCat("run ", model, " --feed x=[2,1] --fetch y"));
+  EXPECT_EQ(r.out, "y: double [2]\n[12.  5.]\n") << r.err;
+  r = Nabla(absl::StrCat("grad ", model, " --ys y --xs x,w --out ", with_gradients));
+  EXPECT_THAT(r.out, MatchesRegex("x -> gradients/[^\n]*\nw -> gradients/[^\n]*\n")) << r.err;
+  const std::string dx = r.out.substr(5, r.out.find('\n') - 5);
+  r = Nabla(absl::StrCat("run ", with_gradients, " --feed x=[2,1] --fetch ", dx));
+  EXPECT_THAT(r.out, HasSubstr("[12. 10.]")) << r.err;
+  r = Nabla(absl::StrCat("check ", model, " --ys y --xs x,w"));
+  EXPECT_EQ(r.status, 0) << r.out << r.err;
+  r = Nabla(absl::StrCat("show ", model));
+  EXPECT_THAT(r.out, HasSubstr("scaled_square")) << r.err;
+}
+
 }  // namespace
 }  // namespace nabla

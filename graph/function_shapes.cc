@@ -1,0 +1,145 @@
+#include "nabla/graph/function_shapes.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "nabla/graph/function_body.h"
+#include "nabla/graph/function_instance.h"
+#include "nabla/graph/function_library.h"
+#include "nabla/graph/resource_handle.h"
+#include "nabla/graph/shape_inference.h"
+
+namespace nabla {
+namespace {
+
+// Calls within calls that are followed, and nodes that one outermost call may make.
+constexpr int kMaxDepth = 24;
+constexpr int64_t kMaxNodes = 200000;
+// Integers that a body may reshape by or the like are passed on as values.
+constexpr int64_t kMaxValueElements = 16;
+constexpr size_t kMaxRemembered = 10000;
+
+// How far this thread is in following calls.
+struct Progress {
+  int depth = 0;
+  int64_t nodes_left = 0;
+};
+thread_local Progress progress;
+
+class ProgressGuard {
+ public:
+  ProgressGuard() {
+    if (progress.depth++ == 0) progress.nodes_left = kMaxNodes;
+  }
+  ~ProgressGuard() { --progress.depth; }
+};
+
+// What stands for input i in a graph of its own; says in `key` all that was used of it.
+NodeDesc DescribeArgument(const ShapeContext& c, int i, std::string* key) {
+  const DType dtype = BaseDType(c.input_dtype(i));
+  NodeDesc desc;
+  desc.name = absl::StrCat("_argument_", i);
+  desc.attrs.Set("dtype", dtype);
+  absl::StrAppend(key, "|", DTypeName(dtype));
+  if (dtype == DType::kResource && c.source(i)) {
+    const ResourceInfo info = FindResource(c.source(i));
+    if (info.node != nullptr) {
+      desc.op = "VarHandleOp";
+      desc.attrs.Set("dtype", info.dtype);
+      desc.attrs.Set("shape", info.shape);
+      absl::StrAppend(key, DTypeName(info.dtype), info.shape.ToString());
+    }
+  } else if ((dtype == DType::kInt32 || dtype == DType::kInt64) && c.input(i).IsFullyDefined() &&
+             c.input(i).num_elements() <= kMaxValueElements) {
+    if (absl::optional<Tensor> value = c.InputValue(i)) {
+      desc.op = "Const";
+      for (int64_t k = 0; k < value->num_elements(); ++k) {
+        absl::StrAppend(key, k == 0 ? "=" : ",",
+                        dtype == DType::kInt32 ? value->data<int32_t>()[k] : value->data<int64_t>()[k]);
+      }
+      absl::StrAppend(key, value->shape().ToString());
+      desc.attrs.Set("value", *std::move(value));
+    }
+  }
+  if (desc.op.empty()) {
+    desc.op = "Placeholder";
+    desc.attrs.Set("shape", c.input(i));
+    absl::StrAppend(key, c.input(i).ToString());
+  }
+  return desc;
+}
+
+std::string AttrsKey(const AttrMap* attrs) {
+  std::string key;
+  if (attrs == nullptr) return key;
+  for (const auto& [name, value] : *attrs) absl::StrAppend(&key, ";", name, "=", value.ToString());
+  return key;
+}
+
+// The results' shapes, or nothing if they could not be found out.
+std::vector<Shape> InferThroughBody(const ShapeContext& c, const FunctionRef& function) {
+  const FunctionLibrary& library = c.graph()->functions();
+  const absl::StatusOr<const FunctionBody*> body = library.Body(function.name);
+  if (!body.ok()) return {};
+  const ProgressGuard guard;
+  const int64_t size = static_cast<int64_t>((*body)->nodes.size()) + c.num_inputs() + 1;
+  std::string key = absl::StrCat(function.name, AttrsKey(function.attrs.get()));
+  std::vector<NodeDesc> descs;
+  for (int i = 0; i < c.num_inputs(); ++i) descs.push_back(DescribeArgument(c, i, &key));
+  FunctionShapeMemo& memo = library.shape_memo();
+  if (absl::optional<std::vector<Shape>> known = memo.Find(key)) return *std::move(known);
+  if (progress.depth > kMaxDepth || progress.nodes_left < size) return {};
+  progress.nodes_left -= size;
+  memo.Set(key, {});  // for calls of itself
+  const std::unique_ptr<Graph> scratch = Graph::SharingFunctions(*c.graph());
+  Outputs arguments;
+  for (NodeDesc& desc : descs) {
+    const absl::StatusOr<Node*> argument = scratch->AddNode(std::move(desc));
+    if (!argument.ok()) return {};  // the registry lacks an op for it
+    arguments.push_back((*argument)->output(0));
+  }
+  const absl::StatusOr<FunctionInstance> instance = InstantiateFunction(scratch.get(), function, arguments, {});
+  if (!instance.ok()) return {};
+  std::vector<Shape> shapes;
+  for (const Output& result : instance->results) shapes.push_back(result.shape());
+  memo.Set(key, shapes);
+  return shapes;
+}
+
+}  // namespace
+
+absl::optional<std::vector<Shape>> FunctionShapeMemo::Find(absl::string_view key) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = shapes_.find(key);
+  if (it == shapes_.end()) return absl::nullopt;
+  return it->second;
+}
+
+void FunctionShapeMemo::Set(absl::string_view key, std::vector<Shape> shapes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (shapes_.size() >= kMaxRemembered) shapes_.clear();
+  shapes_.insert_or_assign(std::string(key), std::move(shapes));
+}
+
+absl::Status CallShape(ShapeContext& c) {
+  const size_t count = c.outputs().size();
+  std::vector<Shape> shapes;
+  if (c.graph() != nullptr && count > 0) {
+    const auto* named = c.find_attr<FunctionRef>("f");
+    shapes = InferThroughBody(
+        c, named != nullptr ? *named : FunctionRef{c.spec().name(), std::make_shared<AttrMap>(c.attrs())});
+  }
+  shapes.resize(shapes.size() == count ? count : 0);
+  const auto* claimed = c.find_attr<std::vector<Shape>>("_output_shapes");
+  for (size_t i = 0; i < count; ++i) {
+    if (i < shapes.size() && shapes[i].has_rank()) {
+      c.SetOutput(static_cast<int>(i), std::move(shapes[i]));
+    } else if (claimed != nullptr && claimed->size() == count) {
+      c.SetOutput(static_cast<int>(i), (*claimed)[i]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace nabla

@@ -1,0 +1,38 @@
+// Shapes of what calls give: inferred by instantiating the function's body for the shapes of the call's inputs.
+#ifndef NABLA_GRAPH_FUNCTION_SHAPES_H_
+#define NABLA_GRAPH_FUNCTION_SHAPES_H_
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "nabla/graph/shape.h"
+
+namespace nabla {
+
+class ShapeContext;
+
+// The shape rule of plain calls. Never an error: what is wrong with a body or its inputs, expanding the call will say;
+// until then its outputs have the shapes of the attr _output_shapes, or unknown ones. The work is bounded: what lies
+// too deep or is too much stays unknown.
+absl::Status CallShape(ShapeContext& c);
+
+// What was found out, by function, attrs and inputs, so that functions that call each other are not gone through again
+// and again. Thread-safe.
+class FunctionShapeMemo {
+ public:
+  absl::optional<std::vector<Shape>> Find(absl::string_view key) const;
+  void Set(absl::string_view key, std::vector<Shape> shapes);
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::vector<Shape>, std::less<>> shapes_;
+};
+
+}  // namespace nabla
+
+#endif  // NABLA_GRAPH_FUNCTION_SHAPES_H_
