@@ -14,8 +14,12 @@
 
 #include "nabla/gradients/custom_gradient.h"
 #include "nabla/gradients/gradients.h"
+#include "nabla/gradients/hessian.h"
+#include "nabla/gradients/jacobian.h"
+#include "nabla/gradients/jvp.h"
 #include "nabla/gradients/report.h"
 #include "nabla/gradients/rule.h"
+#include "nabla/gradients/vjp.h"
 #include "nabla/graph/export.h"
 #include "nabla/graph/function.h"
 #include "nabla/graph/graph.h"

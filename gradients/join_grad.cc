@@ -174,12 +174,12 @@ Output JoinGrads(RuleContext& c, Output axis) {
   if (count == 1) return c.grad(0);
   const absl::optional<int64_t> at = StaticAxis(axis, c.input(0).shape().rank());
   Span span = SpanOfGrads(c);
-  int64_t before = 0, after = 0;
+  int64_t before = -1, after = -1;
   if (at && c.output(0).shape().rank() > *at) {
     before = SizeOfOutputs(c, 0, span.first, static_cast<int>(*at));
     after = SizeOfOutputs(c, span.last + 1, count, static_cast<int>(*at));
   }
-  if (!at || before < 0 || after < 0) span = {0, count - 1};
+  if (before < 0 || after < 0) span = {0, count - 1};
   Inputs grads = GradsOf(c, span);
   Output joined = grads.size() == 1 ? grads[0].output() : ops::ConcatV2(c.scope(), grads, axis);
   return span.last - span.first + 1 == count ? joined

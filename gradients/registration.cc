@@ -2,6 +2,9 @@
 
 #include <mutex>
 
+#include "nabla/gradients/batching.h"
+#include "nabla/gradients/forward_rule.h"
+
 namespace nabla {
 
 void RegisterAllGradients() {
@@ -20,6 +23,8 @@ void RegisterAllGradients() {
     RegisterStateGradients(registry);
     RegisterTensorArrayGradients(registry);
     RegisterTensorListGradients(registry);
+    RegisterAllBatching(BatchingRegistry::Global());
+    RegisterAllForward(ForwardRegistry::Global());
   });
 }
 

@@ -13,27 +13,12 @@
 #include "nabla/graph/status_macros.h"
 #include "nabla/ops/registration.h"
 #include "nabla/runtime/kernels/kernels.h"
+#include "nabla/tests/cases/check_util.h"
 #include "nabla/tests/cases/golden_values.h"
 #include "nabla/tests/cases/numeric_gradient.h"
 
 namespace nabla {
 namespace {
-
-bool IsContinuous(DType dtype) { return IsFloating(dtype) || IsComplex(dtype); }
-
-bool HasRule(const OpCase& row) {
-  if (row.spec.build != nullptr) return true;
-  const GradientRegistry::Entry* const entry = GradientRegistry::Global().Find(row.op);
-  return entry != nullptr && entry->rule != nullptr;
-}
-
-bool ChecksGradient(const OpCase& row) {
-  const DType dtype = row.spec.dtype;
-  const bool generic = std::any_of(row.spec.inputs.begin(), row.spec.inputs.end(), [](const CaseInput& input) {
-    return !input.constant && (input.dtype == DType::kInvalid || IsContinuous(input.dtype));
-  });
-  return row.spec.gradient && HasRule(row) && generic && (dtype == DType::kDouble || dtype == DType::kComplex128);
-}
 
 // ---- comparing ----
 
@@ -42,19 +27,6 @@ void ExpectSameBits(const std::vector<Tensor>& got, const std::vector<Tensor>& w
   for (size_t i = 0; i < got.size(); ++i) {
     EXPECT_TRUE(BitwiseEqual(got[i], want[i]))
         << what << ", result " << i << "\ngot  " << got[i].ToString(40) << "\nwant " << want[i].ToString(40);
-  }
-}
-
-void ExpectClose(const std::vector<double>& got, const std::vector<double>& want, double tolerance,
-                 const std::string& what) {
-  ASSERT_EQ(got.size(), want.size()) << what;
-  int shown = 0;
-  for (size_t i = 0; i < got.size() && shown < 5; ++i) {
-    if (std::isnan(got[i]) && std::isnan(want[i])) continue;
-    if (got[i] == want[i]) continue;
-    if (std::abs(got[i] - want[i]) <= tolerance * std::max(1.0, std::abs(want[i]))) continue;
-    ++shown;
-    ADD_FAILURE() << what << ", element " << i << ": got " << got[i] << ", want " << want[i];
   }
 }
 
@@ -76,6 +48,8 @@ double Tolerance(DType dtype) {
   }
 }
 
+using nabla::ExpectClose;
+
 void ExpectClose(const Tensor& got, const Tensor& want, double factor, const std::string& what) {
   ASSERT_EQ(got.shape(), want.shape()) << what;
   if (got.dtype() == DType::kString || want.dtype() == DType::kString) {
@@ -86,20 +60,6 @@ void ExpectClose(const Tensor& got, const Tensor& want, double factor, const std
 }
 
 // ---- running ----
-
-absl::StatusOr<std::vector<Tensor>> Run(BuiltCase& built, const Outputs& fetches, SessionOptions options = {1}) {
-  Session session(built.graph.get(), std::move(options));
-  std::vector<Tensor> results;
-  NABLA_RETURN_IF_ERROR(session.Run(built.feeds(), fetches, {built.node}, &results));
-  return results;
-}
-
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#define ASSERT_OK_AND_ASSIGN(declaration, ...)                                         \
-  auto JOIN(status_or_, __LINE__) = (__VA_ARGS__);                                     \
-  ASSERT_TRUE(JOIN(status_or_, __LINE__).ok()) << JOIN(status_or_, __LINE__).status(); \
-  declaration = *std::move(JOIN(status_or_, __LINE__))
 
 absl::StatusOr<std::vector<Tensor>> Evaluate(const OpCase& row, DType dtype) {
   NABLA_ASSIGN_OR_RETURN(BuiltCase built, BuildCase(row, dtype, Feeding::kStaticShape));
@@ -352,6 +312,11 @@ const std::vector<Check>& AllChecks() {
          return ChecksGradient(row) && row.spec.second_order && !row.spec.big && !row.spec.at_kink;
        },
        SecondOrderMatchesDifferences},
+      {"Jacobian", [](const OpCase& row) { return ChecksGradient(row) && row.spec.build == nullptr && !row.spec.big; },
+       JacobiansMatchEachOther},
+      {"Jvp", [](const OpCase& row) { return ChecksGradient(row) && !row.spec.big && !row.spec.at_kink; },
+       JvpMatchesJacobian},
+      {"Batched", [](const OpCase& row) { return CanBeBatched(row) && !row.spec.big; }, BatchMatchesExamples},
       {"RoundTrip", [](const OpCase& row) { return !row.spec.big; }, SurvivesExport},
       {"Optimised", [](const OpCase&) { return true; }, OptimisedIsTheSame},
       {"Threads", [](const OpCase&) { return true; }, ThreadsDoNotMatter},
