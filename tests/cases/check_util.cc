@@ -17,14 +17,6 @@ bool HasRule(const OpCase& row) {
   return entry != nullptr && entry->rule != nullptr;
 }
 
-bool ChecksGradient(const OpCase& row) {
-  const DType dtype = row.spec.dtype;
-  const bool generic = std::any_of(row.spec.inputs.begin(), row.spec.inputs.end(), [](const CaseInput& input) {
-    return !input.constant && (input.dtype == DType::kInvalid || IsContinuous(input.dtype));
-  });
-  return row.spec.gradient && HasRule(row) && generic && (dtype == DType::kDouble || dtype == DType::kComplex128);
-}
-
 void ExpectClose(const std::vector<double>& got, const std::vector<double>& want, double tolerance,
                  const std::string& what) {
   ASSERT_EQ(got.size(), want.size()) << what;
@@ -36,13 +28,6 @@ void ExpectClose(const std::vector<double>& got, const std::vector<double>& want
     ++shown;
     ADD_FAILURE() << what << ", element " << i << ": got " << got[i] << ", want " << want[i];
   }
-}
-
-absl::StatusOr<std::vector<Tensor>> Run(BuiltCase& built, const Outputs& fetches, SessionOptions options) {
-  Session session(built.graph.get(), std::move(options));
-  std::vector<Tensor> results;
-  NABLA_RETURN_IF_ERROR(session.Run(built.feeds(), fetches, {built.node}, &results));
-  return results;
 }
 
 }  // namespace nabla

@@ -23,15 +23,10 @@ namespace nabla {
 bool IsContinuous(DType dtype);
 // Whether the row's op has a gradient rule.
 bool HasRule(const OpCase& row);
-// Whether its gradients are to be checked.
-bool ChecksGradient(const OpCase& row);
 
 // Each to within the tolerance, relative to what is wanted or, if that is less than 1, absolute. NaN is NaN.
 void ExpectClose(const std::vector<double>& got, const std::vector<double>& want, double tolerance,
                  const std::string& what);
-
-// Runs the row's op and fetches.
-absl::StatusOr<std::vector<Tensor>> Run(BuiltCase& built, const Outputs& fetches, SessionOptions options = {1});
 
 // ---- the checks of transforms, in transform_checks.cc ----
 

@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<Tensor>> Jacobians(BuiltCase& built, int k, bool vect
   std::vector<Tensor> values(jacobians.size());
   for (size_t i = 0; i < jacobians.size(); ++i) {
     if (!jacobians[i]) continue;
-    NABLA_ASSIGN_OR_RETURN(const std::vector<Tensor> value, Run(built, {jacobians[i]}));
+    NABLA_ASSIGN_OR_RETURN(const std::vector<Tensor> value, RunCase(built, {jacobians[i]}));
     EXPECT_TRUE(jacobians[i].shape().IsCompatibleWith(value[0].shape()));
     values[i] = value[0];
   }
@@ -85,10 +85,10 @@ void JvpMatchesJacobian(const OpCase& row) {
           EXPECT_FALSE(jvp[k]);
           continue;
         }
-        ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> y, Run(built, {built.outputs[k]}));
+        ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> y, RunCase(built, {built.outputs[k]}));
         std::vector<double> got(ToDoubles(y[0]).size());  // none is zero
         if (jvp[k]) {
-          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> value, Run(built, {jvp[k]}));
+          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> value, RunCase(built, {jvp[k]}));
           EXPECT_EQ(value[0].shape(), y[0].shape());
           got = ToDoubles(value[0]);
         }
@@ -101,7 +101,7 @@ void JvpMatchesJacobian(const OpCase& row) {
         double want_dot = 0;
         for (size_t i = 0; i < xs.size(); ++i) {
           if (grads[i].none()) continue;
-          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> value, Run(built, {ToDense(built.scope, grads[i])}));
+          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> value, RunCase(built, {ToDense(built.scope, grads[i])}));
           const std::vector<double> gradient = ToDoubles(value[0]);
           want_dot = std::inner_product(gradient.begin(), gradient.end(), tangents[i].begin(), want_dot);
         }
