@@ -12,13 +12,16 @@
 #ifndef NABLA_NABLA_H_
 #define NABLA_NABLA_H_
 
+#include "nabla/gradients/clip.h"
 #include "nabla/gradients/custom_gradient.h"
 #include "nabla/gradients/gradients.h"
 #include "nabla/gradients/hessian.h"
 #include "nabla/gradients/jacobian.h"
 #include "nabla/gradients/jvp.h"
+#include "nabla/gradients/optimizers.h"
 #include "nabla/gradients/report.h"
 #include "nabla/gradients/rule.h"
+#include "nabla/gradients/schedule.h"
 #include "nabla/gradients/vjp.h"
 #include "nabla/graph/export.h"
 #include "nabla/graph/function.h"
@@ -28,6 +31,7 @@
 #include "nabla/graph/scope.h"
 #include "nabla/graph/tensor.h"
 #include "nabla/ops/ops.h"
+#include "nabla/ops/variable.h"
 #include "nabla/runtime/kernels/kernels.h"
 #include "nabla/runtime/resources.h"
 #include "nabla/runtime/session.h"
