@@ -30,8 +30,12 @@
 #include "nabla/graph/npy.h"
 #include "nabla/graph/scope.h"
 #include "nabla/graph/tensor.h"
+#include "nabla/ops/cond.h"
+#include "nabla/ops/lower_functional.h"
 #include "nabla/ops/ops.h"
+#include "nabla/ops/scan.h"
 #include "nabla/ops/variable.h"
+#include "nabla/ops/while.h"
 #include "nabla/runtime/kernels/kernels.h"
 #include "nabla/runtime/resources.h"
 #include "nabla/runtime/session.h"
@@ -42,6 +46,7 @@ namespace nabla {
 // Registers every op, kernel and gradient. Call it once before anything else; more calls do nothing. Thread-safe.
 inline void Initialize() {
   RegisterAllOps();
+  RegisterFunctionalLowering();
   RegisterAllKernels();
   RegisterAllGradients();
 }

@@ -15,6 +15,7 @@ constexpr Family kFamilies[] = {
     {"array_ops", RegisterArrayOps},
     {"control_flow_ops", RegisterControlFlowOps},
     {"function_ops", RegisterFunctionOps},
+    {"functional_ops", RegisterFunctionalOps},
     {"math_ops", RegisterMathOps},
     {"nn_ops", RegisterNnOps},
     {"random_ops", RegisterRandomOps},

@@ -13,6 +13,7 @@ void RegisterAllOps();
 void RegisterArrayOps(OpRegistry& registry);
 void RegisterControlFlowOps(OpRegistry& registry);
 void RegisterFunctionOps(OpRegistry& registry);
+void RegisterFunctionalOps(OpRegistry& registry);
 void RegisterMathOps(OpRegistry& registry);
 void RegisterNnOps(OpRegistry& registry);
 void RegisterRandomOps(OpRegistry& registry);

@@ -29,6 +29,10 @@ void AddCalls(const std::string& reason, Reasons* reasons) {
   Add(reason, {"PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient"}, reasons);
 }
 
+void AddFunctional(const std::string& reason, Reasons* reasons) {
+  Add(reason, {"While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"}, reasons);
+}
+
 Reasons WithoutKernel() {
   Reasons reasons;
   Add("loops and conditionals are jumps in a plan, see runtime/frame_planner.h",
@@ -36,6 +40,7 @@ Reasons WithoutKernel() {
   Add("no graph should end the program", {"Abort"}, &reasons);
   AddReferences("like their kin for values", &reasons);
   AddCalls("calls of functions are expanded before a run", &reasons);
+  AddFunctional("lowered before a run", &reasons);
   return reasons;
 }
 
@@ -69,15 +74,17 @@ Reasons TestedElsewhere() {
   Add("tests/ops/op_defs_test.cc", {"Abort"}, &reasons);
   AddReferences("tests/ops/op_defs_test.cc: described for import, not run", &reasons);
   AddCalls("tests/gradients/function_gradients_test.cc", &reasons);
+  AddFunctional("tests/gradients/golden_loop_gradients_test.cc", &reasons);
   return reasons;
 }
 
 Reasons WithoutGradient() {
   Reasons reasons;
-  Add("loops and conditionals have no gradient yet", {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"},
-      &reasons);
+  Add("the engine differentiates loops and conditionals as a whole",
+      {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"}, &reasons);
   AddReferences("references to variables occur in old files only", &reasons);
   Add("is expanded, and what it expands to has gradients", {"SymbolicGradient"}, &reasons);
+  AddFunctional("lowered, and what they become has gradients", &reasons);
   return reasons;
 }
 

@@ -5,7 +5,7 @@ Run from the top of the checkout, with the tensorflow package:
 
   python3 tests/golden/make_op_defs.py
 
-Every quoted word in ops/*.cc that TensorFlow knows as an op is taken. An op is
+Every quoted word in ops/*_ops.cc that TensorFlow knows as an op is taken. An op is
 a line with its name and flags, followed by one line per input, output and attr:
 
   MatMul
@@ -99,7 +99,7 @@ def op_lines(op):
 
 def main():
     words = set()
-    for path in glob.glob('ops/*.cc'):
+    for path in glob.glob('ops/*_ops.cc'):
         with open(path, encoding='utf-8') as source:
             text = source.read()
             words.update(re.findall(r'"(\w+)"', text))
