@@ -130,9 +130,10 @@ Inputs GradsOf(RuleContext& c, Span span) {
   return grads;
 }
 
-Output PadAxis(const Scope& scope, Output x, int axis, int64_t before, int64_t after) {
+// x, which has `rank` dimensions.
+Output PadAxis(const Scope& scope, Output x, int rank, int axis, int64_t before, int64_t after) {
   if (!x || (before == 0 && after == 0)) return x;
-  Tensor paddings(DType::kInt64, {x.shape().rank(), 2});
+  Tensor paddings(DType::kInt64, {rank, 2});
   std::fill_n(paddings.data<int64_t>(), paddings.num_elements(), 0);
   paddings.data<int64_t>()[2 * axis] = before;
   paddings.data<int64_t>()[2 * axis + 1] = after;
@@ -154,16 +155,16 @@ Grads UnpackGrad(RuleContext& c) {
   if (axis < 0) axis += rank;
   const Span span = SpanOfGrads(c);
   Output packed = ops::Pack(c.scope(), GradsOf(c, span), {.axis = axis});
-  return {PadAxis(c.scope(), packed, static_cast<int>(axis), span.first, count - 1 - span.last)};
+  return {PadAxis(c.scope(), packed, rank, static_cast<int>(axis), span.first, count - 1 - span.last)};
 }
 
 // The sum of the sizes along the axis of the outputs in [begin, end), or -1 if one is unknown until the run.
 int64_t SizeOfOutputs(RuleContext& c, int begin, int end, int axis) {
   int64_t size = 0;
   for (int i = begin; i < end; ++i) {
-    const int64_t dim = c.output(i).shape().dim(axis);
-    if (dim == kUnknownDim) return -1;
-    size += dim;
+    const Shape& shape = c.output(i).shape();
+    if (shape.rank() <= axis || shape.dim(axis) == kUnknownDim) return -1;
+    size += shape.dim(axis);
   }
   return size;
 }
@@ -172,7 +173,7 @@ int64_t SizeOfOutputs(RuleContext& c, int begin, int end, int axis) {
 Output JoinGrads(RuleContext& c, Output axis) {
   const int count = c.num_outputs();
   if (count == 1) return c.grad(0);
-  const absl::optional<int64_t> at = StaticAxis(axis, c.output(0).shape().rank());
+  const absl::optional<int64_t> at = StaticAxis(axis, c.input(0).shape().rank());
   Span span = SpanOfGrads(c);
   int64_t before = -1, after = -1;
   if (at && c.output(0).shape().rank() > *at) {
@@ -182,8 +183,8 @@ Output JoinGrads(RuleContext& c, Output axis) {
   if (before < 0 || after < 0) span = {0, count - 1};
   Inputs grads = GradsOf(c, span);
   Output joined = grads.size() == 1 ? grads[0].output() : ops::ConcatV2(c.scope(), grads, axis);
-  return span.last - span.first + 1 == count ? joined
-                                             : PadAxis(c.scope(), joined, static_cast<int>(*at), before, after);
+  if (span.last - span.first + 1 == count) return joined;
+  return PadAxis(c.scope(), joined, c.output(0).shape().rank(), static_cast<int>(*at), before, after);
 }
 
 Grads SplitGrad(RuleContext& c) { return {Gradient(), JoinGrads(c, c.input(0))}; }

@@ -122,6 +122,9 @@ class ForwardWalk {
     if (rule != nullptr) {
       ForwardContext context(scope, op, std::move(tangents));
       results = rule(context);
+    } else if (TakesResource(*op)) {
+      return absl::UnimplementedError(absl::StrCat("Jvp: '", op->name(), "' (op type: ", op->op(),
+                                                   ") works on a resource, and has no forward mode"));
     } else {
       NABLA_ASSIGN_OR_RETURN(results, TransposeGradient(scope, op, tangents));
     }
@@ -143,6 +146,14 @@ class ForwardWalk {
     if (ForwardRegistry::Global().Find(op.op()) != nullptr) return false;
     const GradientRegistry::Entry* const entry = FindGradientRule(op);
     return entry != nullptr && entry->rule == nullptr;
+  }
+
+  // What such an op does to its resource, its gradient rule does not tell.
+  static bool TakesResource(const Node& op) {
+    for (int i = 0; i < op.num_inputs(); ++i) {
+      if (BaseDType(op.input(i).dtype()) == DType::kResource) return true;
+    }
+    return false;
   }
 
   Scope ScopeFor(Node* op) {

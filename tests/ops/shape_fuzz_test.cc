@@ -126,6 +126,8 @@ class RandomNode {
         return RandomList<DType>([&] { return RandomDType(attr); });
       case Attr::Kind::kListShape:
         return RandomList<Shape>([&] { return RandomShape(); });
+      case Attr::Kind::kListFunc:
+        return RandomList<FunctionRef>([&] { return FunctionRef{text(), nullptr}; });
       default:
         return Attr::EmptyList();
     }
