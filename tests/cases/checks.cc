@@ -21,20 +21,6 @@ namespace {
 
 bool IsContinuous(DType dtype) { return IsFloating(dtype) || IsComplex(dtype); }
 
-bool HasRule(const OpCase& row) {
-  if (row.spec.build != nullptr) return true;
-  const GradientRegistry::Entry* const entry = GradientRegistry::Global().Find(row.op);
-  return entry != nullptr && entry->rule != nullptr;
-}
-
-bool ChecksGradient(const OpCase& row) {
-  const DType dtype = row.spec.dtype;
-  const bool generic = std::any_of(row.spec.inputs.begin(), row.spec.inputs.end(), [](const CaseInput& input) {
-    return !input.constant && (input.dtype == DType::kInvalid || IsContinuous(input.dtype));
-  });
-  return row.spec.gradient && HasRule(row) && generic && (dtype == DType::kDouble || dtype == DType::kComplex128);
-}
-
 // ---- comparing ----
 
 void ExpectSameBits(const std::vector<Tensor>& got, const std::vector<Tensor>& want, const char* what) {
@@ -87,13 +73,6 @@ void ExpectClose(const Tensor& got, const Tensor& want, double factor, const std
 
 // ---- running ----
 
-absl::StatusOr<std::vector<Tensor>> Run(BuiltCase& built, const Outputs& fetches, SessionOptions options = {1}) {
-  Session session(built.graph.get(), std::move(options));
-  std::vector<Tensor> results;
-  NABLA_RETURN_IF_ERROR(session.Run(built.feeds(), fetches, {built.node}, &results));
-  return results;
-}
-
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define ASSERT_OK_AND_ASSIGN(declaration, ...)                                         \
@@ -103,16 +82,7 @@ absl::StatusOr<std::vector<Tensor>> Run(BuiltCase& built, const Outputs& fetches
 
 absl::StatusOr<std::vector<Tensor>> Evaluate(const OpCase& row, DType dtype) {
   NABLA_ASSIGN_OR_RETURN(BuiltCase built, BuildCase(row, dtype, Feeding::kStaticShape));
-  return Run(built, built.outputs);
-}
-
-// With gradients where the row has them.
-absl::StatusOr<BuiltCase> BuildDifferentiated(const OpCase& row, Feeding feeding) {
-  NABLA_ASSIGN_OR_RETURN(BuiltCase built, BuildCase(row, row.spec.dtype, feeding));
-  if (!ChecksGradient(row)) return built;
-  NABLA_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, Run(built, built.outputs));
-  NABLA_RETURN_IF_ERROR(Differentiate(outputs, &built));
-  return built;
+  return RunCase(built, built.outputs);
 }
 
 // ---- the checks ----
@@ -135,7 +105,7 @@ void MatchesTensorFlow(const OpCase& row) {
   const std::vector<Tensor> values = CaseValues(row, row.spec.dtype);
   ExpectSameBits(values, golden->inputs, "run tests/golden/make_op_values.py: it saw other inputs");
   ASSERT_OK_AND_ASSIGN(BuiltCase built, BuildDifferentiated(row, Feeding::kStaticShape));
-  ASSERT_OK_AND_ASSIGN(std::vector<Tensor> got, Run(built, built.fetches()));
+  ASSERT_OK_AND_ASSIGN(std::vector<Tensor> got, RunCase(built, built.fetches()));
   ASSERT_EQ(built.outputs.size(), golden->outputs.size());
   size_t next = 0;
   for (const Tensor& want : golden->outputs) {
@@ -143,7 +113,7 @@ void MatchesTensorFlow(const OpCase& row) {
     ExpectClose(got[next], want, row.spec.golden_tolerance, absl::StrCat("output ", next));
     ++next;
   }
-  if (!ChecksGradient(row) || !row.spec.golden_gradient) return;
+  if (!IsDifferentiated(row) || !row.spec.golden_gradient) return;
   ASSERT_TRUE(golden->has_gradients);
   for (size_t i = 0; i < built.differentiable.size(); ++i) {
     const Tensor& want = golden->gradients[i];
@@ -211,7 +181,7 @@ void ShapesAgree(const OpCase& row) {
     SCOPED_TRACE(static_cast<int>(feeding));
     ASSERT_OK_AND_ASSIGN(BuiltCase built, BuildDifferentiated(row, feeding));
     const Outputs fetches = built.fetches();
-    ASSERT_OK_AND_ASSIGN(std::vector<Tensor> got, Run(built, fetches));
+    ASSERT_OK_AND_ASSIGN(std::vector<Tensor> got, RunCase(built, fetches));
     for (size_t i = 0; i < got.size(); ++i) {
       EXPECT_TRUE(fetches[i].shape().IsCompatibleWith(got[i].shape()))
           << "result " << i << " has shape " << got[i].shape() << ", inferred " << fetches[i].shape();
@@ -253,7 +223,7 @@ void ExpectGradientsOf(BuiltCase& built, const Outputs& ys, const std::vector<Te
 
 void GradientMatchesDifferences(const OpCase& row) {
   ASSERT_OK_AND_ASSIGN(BuiltCase built, BuildDifferentiated(row, Feeding::kStaticShape));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Run(built, built.outputs));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, RunCase(built, built.outputs));
   Outputs ys;
   std::vector<Tensor> weights;
   for (size_t k = 0; k < outputs.size(); ++k) {
@@ -274,7 +244,7 @@ void SecondOrderMatchesDifferences(const OpCase& row) {
       if (gradient) ys.push_back(gradient);
     }
     if (ys.empty()) return;
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> gradients, Run(built, ys));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> gradients, RunCase(built, ys));
     std::vector<Tensor> weights;
     GradientOptions options;
     for (size_t k = 0; k < ys.size(); ++k) {
@@ -295,7 +265,7 @@ void SecondOrderMatchesDifferences(const OpCase& row) {
 // Written out and read back, gradients included.
 void SurvivesExport(const OpCase& row) {
   ASSERT_OK_AND_ASSIGN(BuiltCase built, BuildDifferentiated(row, Feeding::kStaticShape));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want, Run(built, built.fetches()));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want, RunCase(built, built.fetches()));
   std::string bytes, again;
   ASSERT_TRUE(ExportGraphDefString(*built.graph, {}, &bytes).ok());
   Graph graph;
@@ -318,16 +288,16 @@ void SurvivesExport(const OpCase& row) {
 void OptimisedIsTheSame(const OpCase& row) {
   for (Feeding feeding : {Feeding::kConstants, Feeding::kUnknownShape}) {
     ASSERT_OK_AND_ASSIGN(BuiltCase built, BuildDifferentiated(row, feeding));
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got, Run(built, built.fetches()));
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want, Run(built, built.fetches(), {1, {"all"}}));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got, RunCase(built, built.fetches()));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want, RunCase(built, built.fetches(), {1, {"all"}}));
     ExpectSameBits(got, want, feeding == Feeding::kConstants ? "constants, optimised" : "fed, optimised");
   }
 }
 
 void ThreadsDoNotMatter(const OpCase& row) {
   ASSERT_OK_AND_ASSIGN(BuiltCase built, BuildDifferentiated(row, Feeding::kStaticShape));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want, Run(built, built.fetches()));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got, Run(built, built.fetches(), {3}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want, RunCase(built, built.fetches()));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got, RunCase(built, built.fetches(), {3}));
   ExpectSameBits(got, want, "on three threads");
 }
 
@@ -345,11 +315,11 @@ const std::vector<Check>& AllChecks() {
       {"TensorFlow", [](const OpCase& row) { return row.spec.golden && !row.spec.big; }, MatchesTensorFlow},
       {"OtherTypes", [](const OpCase& row) { return !OtherTypes(row).empty() && !row.spec.big; }, OtherTypesAgree},
       {"Shapes", [](const OpCase& row) { return !row.spec.big; }, ShapesAgree},
-      {"Gradient", [](const OpCase& row) { return ChecksGradient(row) && !row.spec.big && !row.spec.at_kink; },
+      {"Gradient", [](const OpCase& row) { return IsDifferentiated(row) && !row.spec.big && !row.spec.at_kink; },
        GradientMatchesDifferences},
       {"SecondOrder",
        [](const OpCase& row) {
-         return ChecksGradient(row) && row.spec.second_order && !row.spec.big && !row.spec.at_kink;
+         return IsDifferentiated(row) && row.spec.second_order && !row.spec.big && !row.spec.at_kink;
        },
        SecondOrderMatchesDifferences},
       {"RoundTrip", [](const OpCase& row) { return !row.spec.big; }, SurvivesExport},

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nabla/gradients/gradients.h"
+#include "nabla/gradients/rule.h"
 #include "nabla/graph/check.h"
 #include "nabla/graph/status_macros.h"
 #include "nabla/runtime/dtype_switch.h"
@@ -294,6 +295,31 @@ Outputs BuiltCase::fetches() const {
     if (gradient) all.push_back(gradient);
   }
   return all;
+}
+
+bool IsDifferentiated(const OpCase& row) {
+  const GradientRegistry::Entry* const entry = GradientRegistry::Global().Find(row.op);
+  const bool has_rule = row.spec.build != nullptr || (entry != nullptr && entry->rule != nullptr);
+  if (!row.spec.gradient || !has_rule) return false;
+  if (row.spec.dtype != DType::kDouble && row.spec.dtype != DType::kComplex128) return false;
+  return std::any_of(row.spec.inputs.begin(), row.spec.inputs.end(), [](const CaseInput& input) {
+    return !input.constant && (input.dtype == DType::kInvalid || IsFloating(input.dtype) || IsComplex(input.dtype));
+  });
+}
+
+absl::StatusOr<BuiltCase> BuildDifferentiated(const OpCase& row, Feeding feeding) {
+  NABLA_ASSIGN_OR_RETURN(BuiltCase built, BuildCase(row, row.spec.dtype, feeding));
+  if (!IsDifferentiated(row)) return built;
+  NABLA_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, RunCase(built, built.outputs));
+  NABLA_RETURN_IF_ERROR(Differentiate(outputs, &built));
+  return built;
+}
+
+absl::StatusOr<std::vector<Tensor>> RunCase(BuiltCase& built, const Outputs& fetches, SessionOptions options) {
+  Session session(built.graph.get(), std::move(options));
+  std::vector<Tensor> results;
+  NABLA_RETURN_IF_ERROR(session.Run(built.feeds(), fetches, {built.node}, &results));
+  return results;
 }
 
 }  // namespace nabla

@@ -134,6 +134,13 @@ absl::StatusOr<BuiltCase> BuildCase(const OpCase& row, DType dtype, Feeding feed
 // Appends the gradients; `outputs` are the values of built.outputs, for their shapes.
 absl::Status Differentiate(const std::vector<Tensor>& outputs, BuiltCase* built);
 
+// Whether the checks differentiate the row: its op has a rule, and an input that is not fixed is of a type that can.
+bool IsDifferentiated(const OpCase& row);
+// The row in its own type, with gradients if IsDifferentiated.
+absl::StatusOr<BuiltCase> BuildDifferentiated(const OpCase& row, Feeding feeding);
+// Runs the row's node and what is fetched.
+absl::StatusOr<std::vector<Tensor>> RunCase(BuiltCase& built, const Outputs& fetches, SessionOptions options = {1});
+
 // The weight of element j of output (or input) k: it depends on nothing else, so that TensorFlow's side can repeat it.
 double CaseWeight(int64_t k, int64_t j);
 // A tensor of these weights, of `like`'s type and shape.
