@@ -1,21 +1,24 @@
 // nabla check: verifies a graph; compares symbolic with numeric gradients.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <numeric>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "nabla/gradients/gradients.h"
 #include "nabla/gradients/report.h"
+#include "nabla/graph/control_flow.h"
 #include "nabla/graph/import.h"
 #include "nabla/graph/status_macros.h"
 #include "nabla/graph/verifier.h"
-#include "nabla/ops/ops.h"
 #include "nabla/runtime/session.h"
 #include "nabla/tools/command.h"
 #include "nabla/tools/feed.h"
+#include "nabla/tools/gradient_difference.h"
+#include "nabla/tools/op_gradients.h"
 
 namespace nabla::tools {
 namespace {
@@ -26,103 +29,12 @@ absl::StatusOr<Tensor> RandomValue(Output placeholder, std::mt19937* random) {
   for (int i = 0; i < shape.rank(); ++i) {
     if (shape.dim(i) == kUnknownDim) shape.set_dim(i, 2);
   }
-  std::normal_distribution<double> normal;
   NABLA_ASSIGN_OR_RETURN(Tensor value, Tensor::Allocate(placeholder.dtype(), shape));
-  if (value.dtype() == DType::kFloat) {
-    for (float& x : value.flat<float>()) x = static_cast<float>(normal(*random));
-  } else if (value.dtype() == DType::kDouble) {
-    for (double& x : value.flat<double>()) x = normal(*random);
-  } else {
+  if (!FillWithNormal(&value, random)) {
     return absl::InvalidArgumentError(absl::StrCat("'", placeholder.name(), "' is of type ",
                                                    DTypeName(placeholder.dtype()), ": give it a value with --feed"));
   }
   return value;
-}
-
-double ElementOf(const Tensor& tensor, int64_t i) {
-  return tensor.dtype() == DType::kDouble ? tensor.data<double>()[i] : tensor.data<float>()[i];
-}
-
-void SetElement(Tensor* tensor, int64_t i, double value) {
-  if (tensor->dtype() == DType::kDouble) {
-    tensor->data<double>()[i] = value;
-  } else {
-    tensor->data<float>()[i] = static_cast<float>(value);
-  }
-}
-
-// Compares the gradient of the sum of ys by one x with central differences at some of its elements.
-class GradientChecker {
- public:
-  GradientChecker(Session* session, Feeds feeds, Output sum, const CheckFlags& flags)
-      : session_(session), feeds_(std::move(feeds)), sum_(sum), flags_(flags) {}
-
-  // Prints a line; true if all agree.
-  absl::StatusOr<bool> Check(Output x, Output gradient) {
-    std::vector<Tensor> values;
-    NABLA_RETURN_IF_ERROR(session_->Run(feeds_, {x, gradient}, &values));
-    const Tensor& at = values[0];
-    const Tensor& symbolic = values[1];
-    const bool is_double = at.dtype() == DType::kDouble;
-    const double step = flags_.step > 0 ? flags_.step : is_double ? 1e-5 : 1e-2;
-    const double tolerance = flags_.tolerance > 0 ? flags_.tolerance : is_double ? 1e-5 : 2e-2;
-    std::vector<int64_t> elements(at.num_elements());
-    std::iota(elements.begin(), elements.end(), 0);
-    std::shuffle(elements.begin(), elements.end(), std::mt19937(1));
-    elements.resize(std::min<size_t>(elements.size(), static_cast<size_t>(std::max(flags_.samples, 1))));
-    double worst = 0, worst_symbolic = 0, worst_numeric = 0;
-    int64_t worst_element = 0;
-    for (int64_t element : elements) {
-      NABLA_ASSIGN_OR_RETURN(double above, SumWith(x, at, element, step));
-      NABLA_ASSIGN_OR_RETURN(double below, SumWith(x, at, element, -step));
-      const double numeric = (above - below) / (2 * step);
-      const double exact = ElementOf(symbolic, element);
-      double error = std::abs(numeric - exact) / std::max({1.0, std::abs(numeric), std::abs(exact)});
-      if (std::isnan(error)) error = INFINITY;
-      if (error > worst) {
-        worst = error;
-        worst_symbolic = exact;
-        worst_numeric = numeric;
-        worst_element = element;
-      }
-    }
-    const bool good = worst <= tolerance;
-    std::printf("%s: %s, largest relative difference %.2g over %zu of %ld elements", x.name().c_str(),
-                good ? "ok" : "DIFFERENT", worst, elements.size(), static_cast<long>(at.num_elements()));
-    if (!good) {
-      std::printf(" (element %ld: symbolic %g, numeric %g)", static_cast<long>(worst_element), worst_symbolic,
-                  worst_numeric);
-    }
-    std::printf("\n");
-    return good;
-  }
-
- private:
-  absl::StatusOr<double> SumWith(Output x, const Tensor& at, int64_t element, double step) {
-    Tensor moved = at.Clone();
-    SetElement(&moved, element, ElementOf(at, element) + step);
-    Feeds feeds = feeds_;
-    feeds.erase(std::remove_if(feeds.begin(), feeds.end(), [&](const auto& feed) { return feed.first == x; }),
-                feeds.end());
-    feeds.emplace_back(x, std::move(moved));
-    std::vector<Tensor> values;
-    NABLA_RETURN_IF_ERROR(session_->Run(feeds, {sum_}, &values));
-    return values[0].scalar<double>();
-  }
-
-  Session* session_;
-  Feeds feeds_;
-  Output sum_;
-  const CheckFlags& flags_;
-};
-
-Output SumInDouble(const Scope& scope, const Outputs& ys) {
-  Inputs sums;
-  for (Output y : ys) {
-    Output flat = ops::Reshape(scope, ops::Cast(scope, y, DType::kDouble), {-1});
-    sums.push_back(ops::Sum(scope, flat, 0));
-  }
-  return ops::AddN(scope, sums);
 }
 
 // All that has to run for ys.
@@ -140,6 +52,46 @@ absl::flat_hash_set<const Node*> NeededFor(const Outputs& ys) {
     for (const Node* input : node->control_inputs()) visit(input);
   }
   return needed;
+}
+
+struct PathReport {
+  std::vector<std::string> different;  // "'name' (op Type)"
+  std::vector<std::string> stops;
+};
+
+// Checks the ops of the path one by one, each at its inputs in the run with these feeds; prints a line for each.
+PathReport CheckPath(Session* session, const Feeds& feeds, const Path& path, const DifferenceOptions& options) {
+  const ControlFlow flow = AnalyzeControlFlow(*session->graph());
+  const auto why_not_alone = [&](const Node& op) {
+    const int frame = flow.frame_of[op.id()];
+    return WhyNotAlone(op, path, frame == kRootFrame ? "" : flow.frames[frame].name);
+  };
+  const auto inputs_of = [](const Node& op) {
+    Outputs inputs;
+    for (int i = 0; i < op.num_inputs(); ++i) inputs.push_back(op.input(i));
+    return inputs;
+  };
+  PathReport report;
+  std::printf("op by op:\n");
+  for (const Node* op : path.ops) {
+    OpVerdict verdict = {OpVerdict::kSkipped, why_not_alone(*op)};
+    if (verdict.detail.empty()) {
+      std::vector<Tensor> inputs;
+      const absl::Status status = session->Run(feeds, inputs_of(*op), &inputs);
+      if (status.ok()) {
+        verdict = CheckOp(*op, path, inputs, options);
+      } else {
+        verdict.detail = std::string(status.message());
+      }
+    }
+    static constexpr const char* kWords[] = {"ok", "DIFFERENT", "stops", "skipped"};
+    std::printf("  %-9s %s (%s): %s\n", kWords[verdict.kind], op->name().c_str(), op->op().c_str(),
+                verdict.detail.c_str());
+    const std::string name = absl::StrCat("'", op->name(), "' (op ", op->op(), ")");
+    if (verdict.kind == OpVerdict::kDiffers) report.different.push_back(name);
+    if (verdict.kind == OpVerdict::kStops) report.stops.push_back(name);
+  }
+  return report;
 }
 
 absl::Status CompareGradients(Graph* graph, const CheckFlags& flags) {
@@ -162,6 +114,7 @@ absl::Status CompareGradients(Graph* graph, const CheckFlags& flags) {
     if (!value.ok()) return value.status();
     feeds.emplace_back(output, *std::move(value));
   }
+  const Path path = FindPath(ys, xs);
   Scope scope(graph);
   NABLA_ASSIGN_OR_RETURN(Grads grads, Gradients(scope, ys, xs));
   Output sum = SumInDouble(scope, ys);
@@ -169,7 +122,7 @@ absl::Status CompareGradients(Graph* graph, const CheckFlags& flags) {
   for (const Gradient& grad : grads) dense.push_back(ToDense(scope, grad));
   NABLA_RETURN_IF_ERROR(scope.status());
   Session session(graph);
-  GradientChecker checker(&session, feeds, sum, flags);
+  const DifferenceOptions options = {flags.samples, flags.step, flags.tolerance};
   int different = 0;
   for (size_t i = 0; i < xs.size(); ++i) {
     if (!dense[i]) {
@@ -177,12 +130,24 @@ absl::Status CompareGradients(Graph* graph, const CheckFlags& flags) {
       std::printf("%s: no gradient: %s\n", flags.xs[i].c_str(), report.Reason().c_str());
       continue;
     }
-    NABLA_ASSIGN_OR_RETURN(bool good, checker.Check(xs[i], dense[i]));
-    different += !good;
+    NABLA_ASSIGN_OR_RETURN(const Difference difference,
+                           CompareWithDifferences(&session, feeds, xs[i], dense[i], sum, options));
+    std::printf("%s: %s, %s\n", xs[i].name().c_str(), difference.agrees ? "ok" : "DIFFERENT",
+                difference.ToString().c_str());
+    different += !difference.agrees;
   }
-  if (different == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("symbolic and numeric gradients differ for ", different, " of ", xs.size(), " xs"));
+  const PathReport report = CheckPath(&session, feeds, path, options);
+  if (different == 0 && report.different.empty()) return absl::OkStatus();
+  std::string message =
+      different == 0 ? "symbolic and numeric gradients agree for all xs"
+                     : absl::StrCat("symbolic and numeric gradients differ for ", different, " of ", xs.size(), " xs");
+  const std::vector<std::string>& parting = report.different.empty() ? report.stops : report.different;
+  if (parting.empty()) {
+    absl::StrAppend(&message, "; each of the ops that could be checked alone is right");
+  } else {
+    absl::StrAppend(&message, different == 0 ? ", but not for " : "; they part at ", absl::StrJoin(parting, ", "));
+  }
+  return absl::FailedPreconditionError(message);
 }
 
 }  // namespace

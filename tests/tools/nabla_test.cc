@@ -17,9 +17,11 @@
 namespace nabla {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 struct Result {
@@ -190,6 +192,68 @@ TEST_F(NablaTest, CheckAsksForNoValuesThatAreNotNeeded) {
   Result r = Nabla("check " + path + " --ys y --xs x");
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_THAT(r.out, HasSubstr("x:0: ok"));
+}
+
+// wrong = sin(exp(x)), whose gradient is taken from Cos's rule.
+TEST_F(NablaTest, CheckNamesTheOpWhereGradientsPart) {
+  std::string path = Path("wrong.pbtxt");
+  std::ofstream(path) << "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }"
+                         "       attr { key: 'shape' value { shape { dim { size: 3 } } } } }"
+                         "node { name: 'a' op: 'Exp' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }"
+                         "node { name: 'wrong' op: 'Sin' input: 'a' attr { key: 'T' value { type: DT_FLOAT } }"
+                         "       attr { key: '_gradient_op_type' value { s: 'Cos' } } }"
+                         "node { name: 'y' op: 'Square' input: 'wrong' attr { key: 'T' value { type: DT_FLOAT } } }";
+  Result r = Nabla("check " + path + " --ys y --xs x --feed 'x=[0.1,0.3,-0.5]'");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_THAT(r.out, HasSubstr("x:0: DIFFERENT"));
+  EXPECT_THAT(r.out, HasSubstr("\n  ok        a (Exp): "));
+  // At e^0.1 the sine's derivative is cos(e^0.1) = 0.449, the wrong rule's -sin(e^0.1) = -0.893.
+  EXPECT_THAT(r.out, HasSubstr("\n  DIFFERENT wrong (Sin): input 0: "));
+  EXPECT_THAT(r.out, HasSubstr("\n  ok        y (Square): "));
+  EXPECT_THAT(r.err, HasSubstr("differ for 1 of 1 xs; they part at 'wrong' (op Sin)\n"));
+  // By what comes after it, the gradient is right.
+  Result after = Nabla("check " + path + " --ys y --xs wrong --feed 'x=[0.1,0.3,-0.5]'");
+  EXPECT_EQ(after.status, 0) << after.out << after.err;
+  EXPECT_THAT(after.out, Not(HasSubstr("(Sin)")));
+}
+
+// y = x stop(x) + relu(x) at 0, and reshaped by a tensor of integers.
+TEST_F(NablaTest, CheckTellsStopsAndKinksFromMistakes) {
+  Graph graph;
+  Scope scope(&graph);
+  Output x = ops::Placeholder(scope.Named("x"), DType::kDouble, {.shape = {4}});
+  Output stopped = ops::StopGradient(scope.Named("stopped"), x);
+  Output kink = ops::Relu(scope.Named("kink"), x);
+  ops::Reshape(scope.Named("y"), ops::AddV2(scope.Named("sum"), ops::Mul(scope.Named("product"), x, stopped), kink),
+               {2, 2});
+  ops::Reshape(scope.Named("z"), kink, {2, 2});
+  ASSERT_TRUE(scope.ok()) << scope.status();
+  std::string path = Path("stops.pb");
+  ASSERT_TRUE(ExportGraphFile(graph, {}, path).ok());
+  Result r = Nabla("check " + path + " --ys y --xs x --feed 'x=[0,1,2,-3]'");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_THAT(r.out, HasSubstr("\n  stops     stopped (StopGradient): input 0: "));
+  EXPECT_THAT(r.out, HasSubstr("\n  ok        kink (Relu): "));
+  EXPECT_THAT(r.out, HasSubstr("\n  ok        y (Reshape): "));
+  EXPECT_THAT(r.err, HasSubstr("they part at 'stopped' (op StopGradient)\n"));
+  Result smooth = Nabla("check " + path + " --ys z --xs x --feed 'x=[0,1,2,-3]'");
+  EXPECT_EQ(smooth.status, 0) << smooth.out << smooth.err;
+}
+
+// A narrow type is too coarse for differences; its ops are checked in double.
+TEST_F(NablaTest, CheckWidensNarrowTypes) {
+  Graph graph;
+  Scope scope(&graph);
+  Output x = ops::Placeholder(scope.Named("x"), DType::kFloat, {.shape = {5}});
+  Output narrow = ops::Cast(scope.Named("narrow"), x, DType::kBFloat16);
+  ops::Cast(scope.Named("y"), ops::Tanh(scope.Named("t"), narrow), DType::kFloat);
+  ASSERT_TRUE(scope.ok()) << scope.status();
+  std::string path = Path("narrow.pb");
+  ASSERT_TRUE(ExportGraphFile(graph, {}, path).ok());
+  Result r = Nabla("check " + path + " --ys y --xs x");
+  EXPECT_THAT(r.out, HasSubstr("\n  ok        narrow (Cast): "));
+  // Far better than bfloat16's 8 bits.
+  EXPECT_THAT(r.out, ContainsRegex("\n  ok        t \\(Tanh\\): largest relative difference [0-9.]+e-(0[6-9]|1[0-9])"));
 }
 
 TEST_F(NablaTest, WrongUsage) {
