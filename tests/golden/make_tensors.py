@@ -15,7 +15,8 @@ them and "-" for an empty one. A tensor without elements has "-".
 
 The name tells who made the message. "serialized_…": the SerializeTensor op, which writes tensor_content (and
 string_val). "made_…": make_tensor_proto, which writes *_val for scalars and some types. "folded_…": the graph
-optimizer, which writes one value where all are the same. "short_…", "full_…", "none_…", "content_…": this script, for
+optimizer, which writes one value where all are the same. "short_…", "full_…", "none_…", "content_…": this script,
+for
 forms that a writer may use. What is in them, in each case, is what TensorFlow's ParseTensor op says.
 """
 

@@ -91,7 +91,8 @@ def unary_cases():
 
 def binary_cases():
     pairs = {"same": ((3, 4), (3, 4)), "row": ((3, 4), (4,)), "scalar": ((3, 4), ()), "both": ((3, 1), (1, 4)),
-             "one": ((1, 1), (2, 3)), "high": ((4,), (2, 3, 4)), "empty": ((0, 4), (1, 4)), "leading": ((3, 1, 2), (4, 1))}
+             "one": ((1, 1), (2, 3)), "high": ((4,), (2, 3, 4)), "empty": ((0, 4), (1, 4)),
+              "leading": ((3, 1, 2), (4, 1))}
     for op in ("Add", "AddV2", "Sub", "Mul", "RealDiv", "Div", "Maximum", "Minimum", "SquaredDifference", "Pow"):
         for kind, (a, b) in pairs.items():
             values = P if op == "Pow" else N
@@ -109,7 +110,8 @@ def binary_cases():
     for op in ("Add", "Sub", "Mul", "RealDiv", "Pow", "SquaredDifference"):
         case("Complex" + op, lambda x, y, op=op: getattr(raw, op)(x=x, y=y), C(2, 3) + 2, C(3) + 2)
     case("Select", lambda x, y: raw.Select(condition=x < y, x=x, y=y), N(3, 4), N(3, 4))
-    case("SelectVector", lambda x, y: raw.Select(condition=tf.constant([True, False, True]), x=x, y=y), N(3, 4), N(3, 4))
+    case("SelectVector", lambda x, y: raw.Select(condition=tf.constant([True, False, True]), x=x, y=y),
+         N(3, 4), N(3, 4))
     case("SelectV2", lambda x, y: raw.SelectV2(condition=tf.reduce_sum(x) < y, t=x, e=y), N(3, 1), N(4))
     case("SelectV2Scalar", lambda x, y: raw.SelectV2(condition=[[True, False]], t=x, e=y), N(), N(3, 1))
     case("AddN", lambda x, y: tf.add_n([x, y, x * y]), N(3), N(3))
@@ -121,12 +123,14 @@ def matmul_cases():
     for ta in (False, True):
         for tb in (False, True):
             a, b = ((4, 2) if ta else (2, 4)), ((3, 4) if tb else (4, 3))
-            case(f"MatMul_{ta:d}{tb:d}", lambda x, y, ta=ta, tb=tb: raw.MatMul(a=x, b=y, transpose_a=ta, transpose_b=tb),
+            case(f"MatMul_{ta:d}{tb:d}", lambda x, y, ta=ta, tb=tb: raw.MatMul(
+                a=x, b=y, transpose_a=ta, transpose_b=tb),
                  N(*a), N(*b))
             case(f"ComplexMatMul_{ta:d}{tb:d}",
                  lambda x, y, ta=ta, tb=tb: raw.MatMul(a=x, b=y, transpose_a=ta, transpose_b=tb), C(*a), C(*b))
             for op in ("BatchMatMul", "BatchMatMulV2"):
-                case(f"{op}_{ta:d}{tb:d}", lambda x, y, ta=ta, tb=tb, op=op: getattr(raw, op)(x=x, y=y, adj_x=ta, adj_y=tb),
+                case(f"{op}_{ta:d}{tb:d}", lambda x, y, ta=ta, tb=tb, op=op: getattr(raw, op)(
+                    x=x, y=y, adj_x=ta, adj_y=tb),
                      C(2, *a), C(2, *b))
     case("BatchBroadcast", lambda x, y: raw.BatchMatMulV2(x=x, y=y), N(3, 1, 2, 4), N(5, 4, 3))
     case("BatchBroadcastAdj", lambda x, y: raw.BatchMatMulV2(x=x, y=y, adj_x=True, adj_y=True), N(4, 2), N(2, 3, 4))
@@ -143,7 +147,8 @@ def reduction_cases():
             case(f"{op}_{axis}_{keep:d}",
                  lambda x, op=op, axis=axis, keep=keep: getattr(raw, op)(
                      input=x, axis=tf.constant(axis, tf.int32), keep_dims=keep), N(2, 3, 4))
-        case(f"{op}_axis64", lambda x, op=op: getattr(raw, op)(input=x, axis=tf.constant([-1, 0], tf.int64)), N(2, 3, 4))
+        case(f"{op}_axis64", lambda x, op=op: getattr(raw, op)(input=x, axis=tf.constant([-1, 0], tf.int64)),
+             N(2, 3, 4))
         case(f"{op}_fed_axis", lambda x, a, op=op: getattr(raw, op)(input=x, axis=a), N(2, 3, 4), i32([-1, 1]))
         case(f"{op}_scalar", lambda x, op=op: getattr(raw, op)(input=x, axis=tf.constant([], tf.int32)), N())
         if op not in ("Max", "Min"):
@@ -226,7 +231,8 @@ def gather_cases():
     case("GatherV2Axis1", lambda x: tf.gather(x, [0, 2, 0], axis=1) ** 2, N(3, 4))
     case("GatherV2AxisNegative", lambda x: tf.gather(x, [[0, 2], [1, 0]], axis=-1) ** 2, N(3, 4))
     case("GatherV2Middle", lambda x: tf.gather(x, [[0, 2], [1, 0]], axis=1) ** 2, N(2, 3, 4))
-    case("GatherV2Batch", lambda x: raw.GatherV2(params=x, indices=[[0, 2], [1, 1]], axis=1, batch_dims=1) ** 2, N(2, 3, 4))
+    case("GatherV2Batch", lambda x: raw.GatherV2(params=x, indices=[[0, 2], [1, 1]], axis=1, batch_dims=1) ** 2,
+         N(2, 3, 4))
     case("GatherV2BatchAxis2", lambda x: raw.GatherV2(params=x, indices=[[0, 2], [1, 1]], axis=2, batch_dims=1) ** 2,
          N(2, 3, 4))
     case("GatherV2BatchAxis0", lambda x: raw.GatherV2(params=x, indices=[0, 2], axis=-1, batch_dims=-1) ** 2, N(2, 3))
@@ -263,14 +269,17 @@ def nn_cases():
     labels = np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 0.0]])
     case("SoftmaxXent", lambda x, l: raw.SoftmaxCrossEntropyWithLogits(features=x, labels=l)[0], N(2, 3), labels,
          differs="TensorFlow leaves out how the second output depends on the labels")
-    case("SoftmaxXentBackprop", lambda x, l: raw.SoftmaxCrossEntropyWithLogits(features=x, labels=l)[1], N(2, 3), labels,
+    case("SoftmaxXentBackprop", lambda x, l: raw.SoftmaxCrossEntropyWithLogits(features=x, labels=l)[1],
+         N(2, 3), labels,
          differs="TensorFlow leaves out how the second output depends on the labels")
     case("SoftmaxXentBoth", lambda x, l: list(raw.SoftmaxCrossEntropyWithLogits(features=x, labels=l)), N(2, 3), labels,
          differs="TensorFlow leaves out how the second output depends on the labels")
-    case("SoftmaxXentBroadcast", lambda x, l: raw.SoftmaxCrossEntropyWithLogits(features=x, labels=l)[0], N(2, 3), labels[:1],
+    case("SoftmaxXentBroadcast", lambda x, l: raw.SoftmaxCrossEntropyWithLogits(features=x, labels=l)[0],
+         N(2, 3), labels[:1],
          differs="TensorFlow does not sum over what was broadcast")
     case("SparseXent", lambda x: raw.SparseSoftmaxCrossEntropyWithLogits(features=x, labels=[2, 0])[0], N(2, 3))
-    case("SparseXentFed", lambda x, l: raw.SparseSoftmaxCrossEntropyWithLogits(features=x, labels=l)[0], N(2, 3), i32([1, 1]))
+    case("SparseXentFed", lambda x, l: raw.SparseSoftmaxCrossEntropyWithLogits(features=x, labels=l)[0],
+         N(2, 3), i32([1, 1]))
     case("SparseXentBackprop", lambda x: raw.SparseSoftmaxCrossEntropyWithLogits(features=x, labels=[2, 0])[1], N(2, 3))
     case("SigmoidXent", lambda x, l: tf.nn.sigmoid_cross_entropy_with_logits(labels=l, logits=x), N(2, 3), U(2, 3))
     case("Gelu", lambda x: tf.nn.gelu(x, approximate=False), N(2, 3))
@@ -406,7 +415,8 @@ class Comparison:
             if name is not None and i not in known:
                 problems.append(f"x{i} is none in TensorFlow only")
             elif name is None and i in known:
-                problems.append(f"x{i} is none here only, there " + ("not zero" if np.any(want[known.index(i)]) else "zero"))
+                problems.append(f"x{i} is none here only, there "
+                                + ("not zero" if np.any(want[known.index(i)]) else "zero"))
         return problems
 
     def run_in_tensorflow(self, path, feeds, fetches):

@@ -246,7 +246,8 @@ def reverse():
 
 def where():
     dims = shape(1, 5)
-    return 'Where', dict(condition=data(dims, pick([np.bool_, np.float32, np.int8, np.complex64])) * (rng.rand(*dims) < 0.5))
+    return 'Where', dict(condition=data(dims, pick([np.bool_, np.float32, np.int8, np.complex64]))
+                         * (rng.rand(*dims) < 0.5))
 
 
 def unique():

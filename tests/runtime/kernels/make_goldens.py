@@ -201,7 +201,8 @@ def binary():
             case(op, gradients=(A, dtype), features=(b, dtype))
         for op in ("EluGrad", "SeluGrad"):
             # In half TensorFlow rounds after every step.
-            case(op, tolerance=2e-3 if dtype == "float16" else None, gradients=(A, dtype), outputs=([v if not np.isinf(v) else 8.0 for v in B], dtype))
+            case(op, tolerance=2e-3 if dtype == "float16" else None, gradients=(A, dtype),
+                 outputs=([v if not np.isinf(v) else 8.0 for v in B], dtype))
         for op in ("TanhGrad SigmoidGrad SqrtGrad RsqrtGrad ReciprocalGrad InvGrad").split():
             case(op, y=([0.5, -0.25, 0.75, 2, -3], dtype), dy=([1, 2, -3, 0.5, 4], dtype))
     for dtype in INTS:
