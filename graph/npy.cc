@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <sstream>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "nabla/graph/byte_reader.h"
 #include "nabla/graph/status_macros.h"
 
 namespace nabla {
@@ -238,7 +240,19 @@ std::string DescrOf(const Tensor& tensor, int64_t string_size) {
 
 }  // namespace
 
-absl::StatusOr<Tensor> ParseNpy(absl::string_view bytes, absl::string_view source) {
+namespace {
+
+struct Parsed {
+  Header header;
+  DType dtype = DType::kInvalid;
+  Shape shape;
+  int64_t size = 0;  // of the elements
+  size_t data_start = 0;
+};
+
+// What precedes the elements. `bytes` is the beginning of a file of `file_size` bytes, all of the header included if
+// the file has it.
+absl::StatusOr<Parsed> ParsePreamble(absl::string_view bytes, uint64_t file_size, absl::string_view source) {
   if (bytes.substr(0, kMagic.size()) != kMagic || bytes.size() < 10) {
     return absl::InvalidArgumentError(absl::StrCat(source, ": not a NumPy .npy file"));
   }
@@ -268,9 +282,10 @@ absl::StatusOr<Tensor> ParseNpy(absl::string_view bytes, absl::string_view sourc
   if (!shape.ok()) return absl::InvalidArgumentError(absl::StrCat(source, ": ", shape.status().message()));
   int64_t count = shape->num_elements(), size;
   bool fits = CheckedMultiply(count, header.item_size, &size);
-  if (!fits || static_cast<uint64_t>(size) != bytes.size() - data_start) {
+  const uint64_t left = file_size - std::min<uint64_t>(file_size, data_start);
+  if (!fits || static_cast<uint64_t>(size) != left) {
     return absl::InvalidArgumentError(absl::StrCat(source, ": shape ", shape->ToString(), " of ", header.item_size,
-                                                   "-byte elements does not match the ", bytes.size() - data_start,
+                                                   "-byte elements does not match the ", left,
                                                    " bytes that follow the header"));
   }
   // Elements without bytes (|S0) would let a few bytes of file stand for any
@@ -278,9 +293,31 @@ absl::StatusOr<Tensor> ParseNpy(absl::string_view bytes, absl::string_view sourc
   if (header.item_size == 0 && count > (1 << 20)) {
     return absl::InvalidArgumentError(absl::StrCat(source, ": too many empty elements: ", count));
   }
-  NABLA_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(dtype, *shape));
-  const char* data = bytes.data() + data_start;
-  if (dtype == DType::kString) {
+  return Parsed{std::move(header), dtype, *std::move(shape), size, data_start};
+}
+
+// The elements as the file has them are made those of the tensor, in place.
+void Normalise(const Parsed& parsed, char* elements) {
+  if (parsed.header.swapped) {
+    int64_t word = parsed.header.kind == 'c' ? parsed.header.item_size / 2 : parsed.header.item_size;
+    for (int64_t at = 0; at < parsed.size; at += word) std::reverse(elements + at, elements + at + word);
+  }
+  if (parsed.dtype == DType::kBool) {
+    for (int64_t i = 0; i < parsed.size; ++i) elements[i] = elements[i] != 0;
+  }
+}
+
+bool IsRowMajor(const Header& header) { return !header.fortran_order || header.dims.size() < 2; }
+
+}  // namespace
+
+absl::StatusOr<Tensor> ParseNpy(absl::string_view bytes, absl::string_view source) {
+  NABLA_ASSIGN_OR_RETURN(const Parsed parsed, ParsePreamble(bytes, bytes.size(), source));
+  const Header& header = parsed.header;
+  const int64_t count = parsed.shape.num_elements();
+  NABLA_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(parsed.dtype, parsed.shape));
+  const char* data = bytes.data() + parsed.data_start;
+  if (parsed.dtype == DType::kString) {
     ElementOrder order(header);
     for (int64_t i = 0; i < count; ++i) {
       tensor.data<std::string>()[i] = StringElement(data + order.Next() * header.item_size, header);
@@ -288,32 +325,38 @@ absl::StatusOr<Tensor> ParseNpy(absl::string_view bytes, absl::string_view sourc
     return tensor;
   }
   char* out = static_cast<char*>(tensor.raw_data());
-  if (!header.fortran_order || header.dims.size() < 2) {
-    if (size > 0) std::memcpy(out, data, size);
+  if (IsRowMajor(header)) {
+    if (parsed.size > 0) std::memcpy(out, data, parsed.size);
   } else {
     ElementOrder order(header);
     for (int64_t i = 0; i < count; ++i) {
       std::memcpy(out + i * header.item_size, data + order.Next() * header.item_size, header.item_size);
     }
   }
-  if (header.swapped) {
-    int64_t word = header.kind == 'c' ? header.item_size / 2 : header.item_size;
-    for (int64_t at = 0; at < size; at += word) std::reverse(out + at, out + at + word);
-  }
-  if (dtype == DType::kBool) {
-    for (int64_t i = 0; i < count; ++i) out[i] = out[i] != 0;
-  }
+  Normalise(parsed, out);
   return tensor;
 }
 
 absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be opened: ", strerror(errno)));
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
-  if (file.bad() || bytes.fail())
-    return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be read, or is empty"));
-  return ParseNpy(bytes.str(), path);
+  NABLA_ASSIGN_OR_RETURN(const std::unique_ptr<ByteReader> reader, ByteReader::OpenFile(path));
+  // Elements that lie in the file as in memory are read to where they stay.
+  if (reader->size() != UINT64_MAX) {
+    absl::StatusOr<Parsed> parsed = ParsePreamble(reader->Peek(ByteReader::kMaxView), reader->size(), path);
+    if (parsed.ok() && parsed->dtype != DType::kString && IsRowMajor(parsed->header)) {
+      Buffer* const elements = reader->Skip(parsed->data_start) ? reader->ReadBuffer(parsed->size) : nullptr;
+      if (elements == nullptr) {
+        return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be read, or does not fit into memory"));
+      }
+      Normalise(*parsed, static_cast<char*>(elements->data()));
+      return Tensor::FromBuffer(parsed->dtype, std::move(parsed->shape), elements);
+    }
+  }
+  std::string bytes;
+  for (absl::string_view piece; !(piece = reader->Peek(ByteReader::kMaxView)).empty(); reader->Skip(piece.size())) {
+    bytes.append(piece.data(), piece.size());
+  }
+  if (reader->failed()) return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be read"));
+  return ParseNpy(bytes, path);
 }
 
 absl::StatusOr<std::string> FormatNpy(const Tensor& original) {

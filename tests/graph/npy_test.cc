@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
 
@@ -77,6 +78,32 @@ TEST(NpyTest, MalformedFilesAreErrors) {
   EXPECT_THAT(error(File("{'descr': '<f4', 'shape': (-1,), }", "")), HasSubstr("a dimension is no number"));
   EXPECT_THAT(error(File("{'descr': '|S0', 'shape': (1000000000000,), }", "")), HasSubstr("too many empty elements"));
   EXPECT_THAT(error(File("{'descr': '<f4'", "")), HasSubstr("malformed"));
+}
+
+TEST(NpyTest, FilesAreReadAsTheirBytesAre) {
+  const std::string path = absl::StrCat(getenv("TEST_TMPDIR"), "/read.npy");
+  const std::string big(300000, '\1');
+  for (const std::string& bytes :
+       {File("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }", std::string("\0\1\0\4\0\2\0\5\0\3\0\6", 12)),
+        File("{'descr': '>i2', 'fortran_order': False, 'shape': (3,), }", std::string("\0\1\0\4\0\2", 6)),
+        File("{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }", std::string("\0\1\4", 3)),
+        File("{'descr': '|S2', 'fortran_order': False, 'shape': (2,), }", "abcd"),
+        File("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 3), }", ""),
+        File("{'descr': '|i1', 'fortran_order': False, 'shape': (300000,), }", big)}) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    absl::StatusOr<Tensor> read = ReadNpy(path), parsed = ParseNpy(bytes, path);
+    ASSERT_TRUE(read.ok() && parsed.ok()) << read.status() << parsed.status();
+    EXPECT_TRUE(BitwiseEqual(*read, *parsed)) << read->ToString() << parsed->ToString();
+  }
+  // Shorter and longer than it says.
+  for (const std::string& elements : {big.substr(1), big + "x"}) {
+    const std::string bytes = File("{'descr': '|i1', 'fortran_order': False, 'shape': (300000,), }", elements);
+    std::ofstream(path, std::ios::binary) << bytes;
+    EXPECT_EQ(ReadNpy(path).status().message(), ParseNpy(bytes, path).status().message());
+    EXPECT_THAT(std::string(ReadNpy(path).status().message()), HasSubstr("does not match"));
+  }
+  std::ofstream(path, std::ios::binary) << "";
+  EXPECT_THAT(std::string(ReadNpy(path).status().message()), HasSubstr("not a NumPy .npy file"));
 }
 
 TEST(NpyTest, MissingFile) { EXPECT_EQ(ReadNpy("/nonexistent/x.npy").status().code(), absl::StatusCode::kNotFound); }
