@@ -1,12 +1,19 @@
 // The formats for people: text, JSON, Graphviz.
+#include <algorithm>
 #include <ostream>
+#include <string>
 #include <utility>
 
+#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/type_resolver.h>
+#include <google/protobuf/util/type_resolver_util.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "nabla/graph/error_text.h"
 #include "nabla/graph/export_walk.h"
 #include "nabla/graph/status_macros.h"
@@ -39,6 +46,37 @@ absl::string_view DotStyle(const Node& node) {
   return "";
 }
 
+absl::Status ToJson(const google::protobuf::Message& message, std::string* json) {
+  using google::protobuf::util::TypeResolver;
+  constexpr char kUrl[] = "type.googleapis.com";
+  static TypeResolver* const resolver = google::protobuf::util::NewTypeResolverForDescriptorPool(
+      kUrl, google::protobuf::DescriptorPool::generated_pool());
+  // By way of bytes in which maps are in the order of their keys.
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&coded);
+  }
+  google::protobuf::util::JsonPrintOptions print;
+  print.add_whitespace = true;
+  const auto status = google::protobuf::util::BinaryToJsonString(
+      resolver, absl::StrCat(kUrl, "/", message.GetDescriptor()->full_name()), bytes, json, print);
+  if (status.ok()) return absl::OkStatus();
+  const google::protobuf::StringPiece text = status.message();
+  return absl::InternalError(
+      absl::StrCat("the graph has no JSON form: ", OneLine(absl::string_view(text.data(), text.size()))));
+}
+
+void WriteIndented(absl::string_view lines, absl::string_view indent, std::ostream& out) {
+  while (!lines.empty()) {
+    const size_t end = std::min(lines.find('\n'), lines.size() - 1) + 1;
+    out << indent << lines.substr(0, end);
+    lines.remove_prefix(end);
+  }
+}
+
 }  // namespace
 
 absl::Status WriteGraphText(const Graph& graph, const ExportOptions& options, std::ostream& out) {
@@ -58,20 +96,32 @@ absl::Status WriteGraphText(const Graph& graph, const ExportOptions& options, st
 }
 
 absl::Status WriteGraphJson(const Graph& graph, const ExportOptions& options, std::ostream& out) {
+  // A GraphDef as protobuf prints it, put together from its nodes and the rest, so that one node at a time is in
+  // memory.
+  bool is_first = true;
+  NABLA_RETURN_IF_ERROR(ForEachExportedNode(graph, options, [&](const Node& node) {
+    NodeDef def;
+    NABLA_RETURN_IF_ERROR(ExportCheckedNode(node, options, &def));
+    std::string json;
+    NABLA_RETURN_IF_ERROR(ToJson(def, &json));
+    out << (is_first ? "{\n \"node\": [\n" : ",\n");
+    is_first = false;
+    WriteIndented(absl::StripSuffix(json, "\n"), "  ", out);
+    return out ? absl::OkStatus() : WriteFailed();
+  }));
+  GraphDef rest;
+  NABLA_RETURN_IF_ERROR(ExportAllButNodes(graph, &rest));
   std::string json;
-  {
-    GraphDef graph_def;
-    NABLA_RETURN_IF_ERROR(ExportGraphDef(graph, options, &graph_def));
-    google::protobuf::util::JsonPrintOptions print;
-    print.add_whitespace = true;
-    const auto status = google::protobuf::util::MessageToJsonString(graph_def, &json, print);
-    if (!status.ok()) {
-      const google::protobuf::StringPiece message = status.message();
-      return absl::InternalError(
-          absl::StrCat("the graph has no JSON form: ", OneLine(absl::string_view(message.data(), message.size()))));
-    }
+  NABLA_RETURN_IF_ERROR(ToJson(rest, &json));
+  absl::string_view fields = json;
+  if (!is_first) {
+    out << "\n ]";
+    // "{}" if there are none, else they begin on a line of their own.
+    const bool is_empty = !absl::ConsumePrefix(&fields, "{\n");
+    out << (is_empty ? "\n" : ",\n");
+    if (is_empty) fields.remove_prefix(1);
   }
-  out << json;
+  out << fields;
   return out.flush() ? absl::OkStatus() : WriteFailed();
 }
 

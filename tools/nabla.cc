@@ -77,11 +77,15 @@ void AddCheck(CLI::App& app, CheckFlags* flags, absl::Status* status) {
       ->take_all()
       ->type_size(1)
       ->allow_extra_args(false);
-  verb->add_option("--samples", flags->samples, "elements of each x to vary")->capture_default_str();
+  verb->add_option("--samples", flags->samples, "elements to vary of each x, and of each input of an op")
+      ->capture_default_str();
   verb->add_option("--step", flags->step, "difference (default: 1e-2 for float, 1e-5 for double)");
   verb->add_option("--tolerance", flags->tolerance,
                    "relative error allowed (default: 2e-2 for float, 1e-5 for double)");
-  verb->footer("Examples:\n  nabla check model.pb\n  nabla check model.pb --ys loss --xs w,b");
+  verb->footer(
+      "With --ys and --xs, prints a line for each x, and one for each op on the paths between: its own rule against\n"
+      "differences at the inputs that it has in the graph, in double where it can.\n"
+      "Examples:\n  nabla check model.pb\n  nabla check model.pb --ys loss --xs w,b");
   verb->callback([=] { *status = CheckCommand(*flags); });
 }
 

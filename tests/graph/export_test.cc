@@ -2,13 +2,17 @@
 
 #include <dirent.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
 #include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "nabla/graph/import.h"
 #include "nabla/proto/graph.pb.h"
 #include "nabla/tests/graph/small_ops.h"
@@ -123,6 +127,37 @@ TEST_F(ExportTest, FileFormats) {
   EXPECT_THAT(dot, HasSubstr("\"s/y\" [label=\"s/y\\nMul\"];"));
   EXPECT_THAT(dot, HasSubstr("\"x\" -> \"s/y\" [label=\"float [2,?]\"];"));
   EXPECT_THAT(dot, HasSubstr("\"go\" -> \"s/y\" [style=dashed"));
+}
+
+// The file, made a node at a time, has the lines that protobuf prints of the whole; attrs may stand in another order.
+TEST_F(ExportTest, JsonIsThatOfTheWholeGraph) {
+  const auto sorted_lines = [](const std::string& text) {
+    std::vector<std::string> lines = absl::StrSplit(text, '\n');
+    for (std::string& line : lines) line = std::string(absl::StripSuffix(line, ","));
+    std::sort(lines.begin(), lines.end());
+    return lines;
+  };
+  const std::string path = absl::StrCat(::testing::TempDir(), "/whole.json");
+  Graph empty(&SmallOps());
+  Graph bare(&SmallOps());
+  bare.versions() = {0, 0, {}};
+  for (Graph* graph : {&graph_, &empty, &bare}) {
+    for (const bool with_node : {false, true}) {
+      if (with_node) AddPlaceholder(*graph, "another", DType::kFloat, Shape({1}));
+      ASSERT_TRUE(ExportGraphFile(*graph, {}, path).ok());
+      GraphDef whole;
+      ASSERT_TRUE(ExportGraphDef(*graph, {}, &whole).ok());
+      std::string json;
+      google::protobuf::util::JsonPrintOptions print;
+      print.add_whitespace = true;
+      ASSERT_TRUE(google::protobuf::util::MessageToJsonString(whole, &json, print).ok());
+      EXPECT_EQ(sorted_lines(ReadFile(path)), sorted_lines(json));
+      Graph again(&SmallOps());
+      const absl::Status status = ImportGraphDefFile(path, {}, &again);
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_EQ(again.num_nodes(), graph->num_nodes());
+    }
+  }
 }
 
 TEST_F(ExportTest, FailureLeavesNoFile) {
