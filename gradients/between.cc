@@ -127,9 +127,20 @@ NodeSet ReachedAmong(const NodeSet& ancestors, const Outputs& xs, const FrameVie
   return reached;
 }
 
+// The ids of nodes that can be on a path from xs to ys. A version that equals the number of nodes says that nothing was
+// done to the graph but to add them, each after its inputs: then paths keep to the ids between those of xs and ys.
+std::pair<int, int> PathIds(const Outputs& ys, const Outputs& xs) {
+  const Graph& graph = *ys[0].graph();
+  if (graph.version() != static_cast<uint64_t>(graph.num_node_ids())) return {0, INT_MAX};
+  int first_x = INT_MAX, last_y = 0;
+  for (Output x : xs) first_x = std::min(first_x, x.node()->id());
+  for (Output y : ys) last_y = std::max(last_y, y.node()->id());
+  return {first_x, last_y};
+}
+
 // A set of ops that xs reach, with all of those among them that ys depend on.
 NodeSet Reached(const Outputs& ys, const Outputs& xs, const FrameView& view) {
-  const std::pair<int, int> ids(0, INT_MAX);
+  const std::pair<int, int> ids = PathIds(ys, xs);
   BackwardWalk backward(ys, ids, view);
   ForwardWalk forward(xs, ids, view);
   while (true) {

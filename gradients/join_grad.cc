@@ -173,10 +173,10 @@ int64_t SizeOfOutputs(RuleContext& c, int begin, int end, int axis) {
 Output JoinGrads(RuleContext& c, Output axis) {
   const int count = c.num_outputs();
   if (count == 1) return c.grad(0);
-  const absl::optional<int64_t> at = StaticAxis(axis, c.input(0).shape().rank());
+  const absl::optional<int64_t> at = StaticAxis(axis, c.output(0).shape().rank());
   Span span = SpanOfGrads(c);
   int64_t before = -1, after = -1;
-  if (at && c.output(0).shape().rank() > *at) {
+  if (at && *at >= 0 && c.output(0).shape().rank() > *at) {
     before = SizeOfOutputs(c, 0, span.first, static_cast<int>(*at));
     after = SizeOfOutputs(c, span.last + 1, count, static_cast<int>(*at));
   }

@@ -111,7 +111,7 @@ absl::StatusOr<Difference> CompareWithDifferences(Session* session, const Feeds&
     const double numeric = (above - below) / (2 * step);
     const double error = RelativeError(numeric, symbolic);
     if (error > tolerance) {
-      const auto [least, most] = std::minmax((above - here) / step, (here - below) / step);
+      const auto [least, most] = std::minmax({(above - here) / step, (here - below) / step});
       // A slope between those on either side is as good as any.
       if (RelativeError(least, most) > tolerance && symbolic >= least - tolerance && symbolic <= most + tolerance) {
         continue;

@@ -87,8 +87,8 @@ for kind in [tf.float64, tf.float32]:
         0.3, learning_rate_power=-0.4, l1_regularization_strength=0.01, l2_regularization_strength=0.02,
         l2_shrinkage_regularization_strength=0.03), kind)
 keras = tf.keras.optimizers
-with_keras("AdamW", lambda: keras.AdamW(0.02, weight_decay=0.1), tf.float32)
-with_keras("Adamax", lambda: keras.Adamax(0.02), tf.float32)
+with_keras("AdamW", lambda: keras.AdamW(), tf.float32)
+with_keras("Adamax", lambda: keras.Adamax(), tf.float32)
 # Keras takes powers of betas rounded to float, but 1 - beta of those that are not, which shows in the sixth digit of a
 # step. For the comparison in double these betas are floats.
 betas = {"beta_1": 0.875, "beta_2": 0.9921875}

@@ -59,7 +59,7 @@ std::unique_ptr<Optimizer> GoldenOptimizer(const std::string& name) {
                                             .l2_regularization_strength = 0.02,
                                             .l2_shrinkage_regularization_strength = 0.03});
   }
-  if (name == "AdamW") return New<AdamWOptimizer, AdamWOptions>({.learning_rate = 0.02, .weight_decay = 0.1});
+  if (name == "AdamW") return New<AdamWOptimizer, AdamWOptions>({});
   if (name == "AdamWBetas") {
     return New<AdamWOptimizer, AdamWOptions>(
         {.learning_rate = 0.05, .weight_decay = 0.1, .beta1 = 0.875, .beta2 = 0.9921875});
@@ -67,7 +67,7 @@ std::unique_ptr<Optimizer> GoldenOptimizer(const std::string& name) {
   if (name == "AdamaxBetas") {
     return New<AdamaxOptimizer, AdamaxOptions>({.learning_rate = 0.05, .beta1 = 0.875, .beta2 = 0.9921875});
   }
-  if (name == "Adamax") return New<AdamaxOptimizer, AdamaxOptions>({.learning_rate = 0.02});
+  if (name == "Adamax") return New<AdamaxOptimizer, AdamaxOptions>({});
   return nullptr;
 }
 

@@ -171,6 +171,7 @@ TEST_P(ArrayFuzz, KernelsSurviveAndAgreeWithShapeRules) {
   const OpSpec* spec = OpRegistry::Global().Find(GetParam());
   ASSERT_NE(spec, nullptr);
   int succeeded = 0;
+  absl::Status refusal;
   for (int trial = 0; trial < kTrialsPerOp; ++trial) {
     const RandomCall call(*spec, static_cast<uint64_t>(trial) + 1);
     ASSERT_TRUE(call.status().ok()) << call.status();
@@ -183,6 +184,7 @@ TEST_P(ArrayFuzz, KernelsSurviveAndAgreeWithShapeRules) {
                   code == absl::StatusCode::kUnimplemented)
           << outputs.status();
       ASSERT_EQ(outputs.status().message().find('\n'), std::string::npos) << outputs.status();
+      refusal = outputs.status();
       continue;
     }
     ++succeeded;
@@ -193,7 +195,7 @@ TEST_P(ArrayFuzz, KernelsSurviveAndAgreeWithShapeRules) {
     }
   }
   // Otherwise the arguments are too random to find anything.
-  EXPECT_GE(succeeded, 5);
+  EXPECT_GE(succeeded, 5) << "the last refusal: " << refusal;
 }
 
 INSTANTIATE_TEST_SUITE_P(
