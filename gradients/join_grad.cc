@@ -115,6 +115,7 @@ struct Span {
 };
 
 Span SpanOfGrads(RuleContext& c) {
+  if (c.op()->output_dtype(0) == DType::kVariant) return {0, c.num_outputs() - 1};  // lists cannot be padded with
   Span span{c.num_outputs(), -1};
   for (int i = 0; i < c.num_outputs(); ++i) {
     if (!c.has_grad(i)) continue;

@@ -209,9 +209,10 @@ INSTANTIATE_TEST_SUITE_P(
                       "UnsortedSegmentSum", "EmptyTensorList", "TensorListReserve", "TensorListPushBack",
                       "TensorListPopBack", "TensorListPushBackBatch", "TensorListGetItem", "TensorListSetItem",
                       "TensorListStack", "TensorListFromTensor", "TensorListConcat", "TensorListConcatV2",
-                      "TensorListConcatLists", "TensorListSplit", "TensorListGather", "TensorListScatter",
-                      "TensorListScatterV2", "TensorListScatterIntoExistingList", "TensorListLength",
-                      "TensorListResize", "TensorListElementShape"),
+                      "TensorListConcatLists", "TensorListSplit", "TensorListGather",
+                      // Not TensorListScatter(V2): random operands hardly ever agree in their lengths.
+                      "TensorListScatterIntoExistingList", "TensorListLength", "TensorListResize",
+                      "TensorListElementShape"),
     [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
