@@ -12,9 +12,13 @@
 #ifndef NABLA_NABLA_H_
 #define NABLA_NABLA_H_
 
+#include "nabla/gradients/clip.h"
 #include "nabla/gradients/gradients.h"
+#include "nabla/gradients/optimizers.h"
 #include "nabla/gradients/report.h"
 #include "nabla/gradients/rule.h"
+#include "nabla/gradients/schedule.h"
+#include "nabla/gradients/tape.h"
 #include "nabla/graph/export.h"
 #include "nabla/graph/graph.h"
 #include "nabla/graph/import.h"
@@ -22,6 +26,7 @@
 #include "nabla/graph/scope.h"
 #include "nabla/graph/tensor.h"
 #include "nabla/ops/ops.h"
+#include "nabla/ops/variable.h"
 #include "nabla/runtime/kernels/kernels.h"
 #include "nabla/runtime/resources.h"
 #include "nabla/runtime/session.h"

@@ -76,40 +76,6 @@ Output Accuracy(const Scope& scope, Output logits, Output labels) {
   return ops::Mean(scope.Named("accuracy"), correct, 0);
 }
 
-// The handle of a new variable; the node that gives it its initial value is added to `initializers`.
-Output NewVariable(const Scope& scope, const std::string& name, Input initial, const Shape& shape,
-                   std::vector<Node*>* initializers) {
-  std::string shared_name = scope.name().empty() ? name : absl::StrCat(scope.name(), "/", name);
-  Output handle = ops::VarHandleOp(scope.Named(name), DType::kFloat, shape, {.shared_name = shared_name});
-  initializers->push_back(ops::AssignVariableOp(scope, handle, initial));
-  return handle;
-}
-
-// One step of Adam (Kingma and Ba, 2015) for all variables; the result is to be run once per batch.
-Node* AdamStep(const Scope& parent, const Outputs& variables, const Grads& grads, double learning_rate,
-               std::vector<Node*>* initializers) {
-  Scope scope = parent.Sub("adam");
-  constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-7;
-  Output power1 =
-      NewVariable(scope, "beta1_power", ops::Const(scope, kBeta1, DType::kFloat), Shape::Scalar(), initializers);
-  Output power2 =
-      NewVariable(scope, "beta2_power", ops::Const(scope, kBeta2, DType::kFloat), Shape::Scalar(), initializers);
-  Output p1 = ops::ReadVariableOp(scope, power1, DType::kFloat);
-  Output p2 = ops::ReadVariableOp(scope, power2, DType::kFloat);
-  std::vector<Node*> updates;
-  for (size_t i = 0; i < variables.size(); ++i) {
-    Output gradient = ToDense(scope, grads[i]);
-    Output zeros = ops::Const(scope, 0.0, DType::kFloat, gradient.shape());
-    Output m = NewVariable(scope, absl::StrCat("m", i), zeros, gradient.shape(), initializers);
-    Output v = NewVariable(scope, absl::StrCat("v", i), zeros, gradient.shape(), initializers);
-    updates.push_back(
-        ops::ResourceApplyAdam(scope, variables[i], m, v, p1, p2, learning_rate, kBeta1, kBeta2, kEpsilon, gradient));
-  }
-  Scope after = scope.WithControl(updates);
-  return ops::NoOp(parent.Named("train").WithControl(
-      {ops::AssignVariableOp(after, power1, p1 * kBeta1), ops::AssignVariableOp(after, power2, p2 * kBeta2)}));
-}
-
 struct Training {
   Output images, labels, loss, accuracy;
   Outputs variables;  // weights and biases in turn
@@ -121,19 +87,16 @@ absl::StatusOr<Training> BuildTraining(const Scope& scope, double learning_rate)
   Training t;
   t.images = ops::Placeholder(scope.Named("images"), DType::kUInt8, {.shape = {kUnknownDim, 28, 28}});
   t.labels = ops::Placeholder(scope.Named("labels"), DType::kInt32, {.shape = {kUnknownDim}});
-  std::vector<Node*> initializers;
   Parameters parameters;
   for (size_t i = 0; i + 1 < kLayerSizes.size(); ++i) {
     Shape shape = {kLayerSizes[i], kLayerSizes[i + 1]};
     // He et al. (2015): a deviation that keeps the activations' scale through ReLU layers.
     double deviation = std::sqrt(2.0 / static_cast<double>(kLayerSizes[i]));
-    Output random = ops::StatelessTruncatedNormal(scope, shape, {1, static_cast<int64_t>(i)});
-    Output weights = NewVariable(scope, absl::StrCat("weights", i + 1), random * deviation, shape, &initializers);
-    Shape bias_shape = {kLayerSizes[i + 1]};
-    Output bias = NewVariable(scope, absl::StrCat("bias", i + 1), ops::Const(scope, 0.0, DType::kFloat, bias_shape),
-                              bias_shape, &initializers);
-    parameters.emplace_back(ops::ReadVariableOp(scope, weights, DType::kFloat),
-                            ops::ReadVariableOp(scope, bias, DType::kFloat));
+    Output random = ops::StatelessTruncatedNormal(scope, shape, {1, static_cast<int64_t>(i)}) * deviation;
+    Output zeros = ops::Const(scope, 0.0, DType::kFloat, {kLayerSizes[i + 1]});
+    Output weights = ops::NewVariable(scope, absl::StrCat("weights", i + 1), random);
+    Output bias = ops::NewVariable(scope, absl::StrCat("bias", i + 1), zeros);
+    parameters.emplace_back(ops::ReadVariable(scope, weights), ops::ReadVariable(scope, bias));
     t.variables.push_back(weights);
     t.variables.push_back(bias);
   }
@@ -141,9 +104,10 @@ absl::StatusOr<Training> BuildTraining(const Scope& scope, double learning_rate)
   Output losses = ops::SparseSoftmaxCrossEntropyWithLogits(scope, logits, t.labels).loss;
   t.loss = ops::Mean(scope.Named("loss"), losses, 0);
   t.accuracy = Accuracy(scope, logits, t.labels);
-  NABLA_ASSIGN_OR_RETURN(Grads grads, Gradients(scope, {t.loss}, t.variables));
-  t.step = AdamStep(scope, t.variables, grads, learning_rate, &initializers);
-  t.initialize = ops::NoOp(scope.Named("initialize").WithControl(initializers));
+  AdamOptimizer adam({.learning_rate = learning_rate, .epsilon = 1e-7});
+  NABLA_ASSIGN_OR_RETURN(Node * step, adam.Minimize(scope, t.loss));
+  t.step = ops::NoOp(scope.Named("train").WithControl({step}));
+  t.initialize = ops::InitializeVariables(scope.Named("initialize"));
   NABLA_RETURN_IF_ERROR(scope.status());
   return t;
 }
@@ -192,7 +156,7 @@ absl::StatusOr<double> Train(const Training& t, Session& session, const DataSet&
 absl::Status WriteFrozen(const Training& t, Session& session, const std::string& path) {
   Outputs reads;
   Scope training_scope(t.loss.graph());
-  for (Output variable : t.variables) reads.push_back(ops::ReadVariableOp(training_scope, variable, DType::kFloat));
+  for (Output variable : t.variables) reads.push_back(ops::ReadVariable(training_scope, variable));
   std::vector<Tensor> values;
   NABLA_RETURN_IF_ERROR(training_scope.status());
   NABLA_RETURN_IF_ERROR(session.Run({}, reads, &values));
