@@ -54,7 +54,7 @@ struct GradientOptions {
 // value. What is appended for an op with the attrs _XlaCompile (true), _XlaScope
 // and _XlaSeparateCompiledGradients carries _XlaCompile and _XlaScope, a scope
 // of its own if the gradients are to be compiled separately. With
-// NABLA_VERBOSITY=2 (graph/logging.h) each op's incoming and outgoing gradients
+// NABLA_VERBOSITY=1 (graph/logging.h) each op's incoming and outgoing gradients
 // are logged. Errors: InvalidArgument for ys, xs or grad_ys that do not fit;
 // NotFound for an op without rule on the path ("No gradient defined for
 // operation 'name' (op type: Type)"); what a rule refuses (PreventGradient). On

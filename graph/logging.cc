@@ -17,7 +17,9 @@ bool LogEnabled(LogLevel level) {
 
 LogMessage::~LogMessage() {
   static constexpr const char* kPrefixes[] = {"error: ", "warning: ", "", "debug: "};
-  const std::string line = std::string("nabla: ") + kPrefixes[static_cast<int>(level_)] + stream_.str() + "\n";
+  const std::string line = std::string("nabla: ") +
+                           kPrefixes[static_cast<int>(level_) - static_cast<int>(LogLevel::ERROR)] + stream_.str() +
+                           "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

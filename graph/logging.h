@@ -2,9 +2,9 @@
 //
 //   NABLA_LOG(WARNING) << "densifying a gradient of " << n << " elements";
 //
-// The environment variable NABLA_VERBOSITY says what is written: 0 errors, 1 warnings too (the default), 2 infos too,
-// 3 everything. What is not written is not formatted either. A message is one write, so lines of different threads
-// do not mix. Thread-safe.
+// The environment variable NABLA_VERBOSITY says what is written: -1 errors, 0 warnings too (the default), 1 what is
+// done too (each op's gradients, say), 2 everything. What is not written is not formatted either. A message is one
+// write, so lines of different threads do not mix. Thread-safe.
 #ifndef NABLA_GRAPH_LOGGING_H_
 #define NABLA_GRAPH_LOGGING_H_
 
@@ -12,7 +12,7 @@
 
 namespace nabla {
 
-enum class LogLevel { ERROR = 0, WARNING = 1, INFO = 2, DEBUG = 3 };
+enum class LogLevel { ERROR = -1, WARNING = 0, INFO = 1, DEBUG = 2 };
 
 // NABLA_VERBOSITY, read once.
 bool LogEnabled(LogLevel level);

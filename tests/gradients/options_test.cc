@@ -293,7 +293,7 @@ TEST(LogTest, EachOpsGradients) {
   RegisterAllOps();
   RegisterAllGradients();
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-  ::setenv("NABLA_VERBOSITY", "2", 1);
+  ::setenv("NABLA_VERBOSITY", "1", 1);
   EXPECT_EXIT(
       {
         Graph graph;
