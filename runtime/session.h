@@ -33,8 +33,8 @@ class Trace;  // runtime/trace.h
 struct SessionOptions {
   // Threads that execute, the caller's included; 0: one per core.
   int num_threads = 0;
-  // Names of passes to leave out ("prune", "constant_fold", "common_subexpressions", "drop_identities", "in_place"), or
-  // "all". Results are the same bits either way.
+  // Names of passes to leave out ("drop_identities", "constant_fold", "common_subexpressions", "accumulate", "prune",
+  // "in_place"), or "all". Results are the same bits either way.
   std::vector<std::string> disabled_passes;
   // Called with a pass's name and the graph's dump before the first and after each pass, if set.
   std::function<void(absl::string_view pass, const std::string& dump)> dump_passes;

@@ -1,7 +1,6 @@
 #include "nabla/graph/passes/pipeline.h"
 
 #include <algorithm>
-#include <functional>
 #include <queue>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "nabla/graph/control_flow.h"
+#include "nabla/graph/passes/accumulate.h"
 #include "nabla/graph/passes/common_subexpressions.h"
 #include "nabla/graph/passes/constant_fold.h"
 #include "nabla/graph/passes/drop_identities.h"
@@ -33,6 +33,7 @@ constexpr Pass kPasses[] = {
     {"drop_identities", &DropIdentities},
     {"constant_fold", &ConstantFold},
     {"common_subexpressions", &CommonSubexpressions},
+    {"accumulate", &Accumulate},
     {"prune", &Prune},
     // Last: it speaks of the final order.
     {"in_place", &InPlace},
@@ -52,13 +53,18 @@ absl::Status CheckTensor(const NodeSet& live, Output output, absl::string_view w
   return absl::OkStatus();
 }
 
-// The order in which one thread runs the nodes: as they were added, as far as edges allow. Constants come as early as
-// they can, for they cost nothing: those that passes have made have the highest ids, and would hold up their readers.
-std::vector<Node*> ExecutionOrder(const Graph& graph) {
-  using Entry = std::pair<int, Node*>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> ready;
+// The order in which one thread runs the nodes: as they were added, as far as edges allow. What passes have made, which
+// has the highest ids, from `first_made` on, would hold up its readers: it comes as early as it can, as do constants.
+std::vector<Node*> ExecutionOrder(const Graph& graph, int first_made) {
+  // Later ones first; then by id.
+  struct Entry {
+    bool early;
+    Node* node;
+    bool operator<(const Entry& other) const { return early != other.early ? !early : node->id() > other.node->id(); }
+  };
+  std::priority_queue<Entry> ready;
   std::vector<int> pending(graph.num_node_ids());
-  auto push = [&](Node* node) { ready.emplace(node->op() == "Const" ? -1 : node->id(), node); };
+  auto push = [&](Node* node) { ready.push({node->op() == "Const" || node->id() >= first_made, node}); };
   graph.ForEachNode([&](Node* node) {
     pending[node->id()] = node->num_inputs() + node->num_control_inputs();
     if (IsMerge(*node)) {
@@ -70,7 +76,7 @@ std::vector<Node*> ExecutionOrder(const Graph& graph) {
   std::vector<Node*> order;
   order.reserve(graph.num_nodes());
   while (!ready.empty()) {
-    Node* node = ready.top().second;
+    Node* node = ready.top().node;
     ready.pop();
     order.push_back(node);
     for (const Edge& edge : node->consumers()) {
@@ -99,6 +105,8 @@ absl::Status RunPasses(const PipelineOptions& options, Compilation& compilation,
     }
   }
   const bool none = Contains(options.disabled, "all");
+  // What required passes make is the program itself, in another form.
+  int first_made = compilation.graph->num_node_ids();
   if (options.dump) options.dump("input", DumpCompilation(compilation));
   for (const Pass& pass : kPasses) {
     if (!pass.required && (none || Contains(options.disabled, pass.name))) continue;
@@ -106,9 +114,10 @@ absl::Status RunPasses(const PipelineOptions& options, Compilation& compilation,
     record.name = std::string(pass.name);
     record.start = absl::Now();
     record.nodes_before = compilation.graph->num_nodes();
-    if (pass.run == &InPlace) compilation.order = ExecutionOrder(*compilation.graph);
+    if (pass.run == &InPlace) compilation.order = ExecutionOrder(*compilation.graph, first_made);
     const uint64_t version = compilation.graph->version();
     absl::Status status = pass.run(compilation);
+    if (pass.required) first_made = compilation.graph->num_node_ids();
     if (status.ok() && pass.required && compilation.graph->version() == version) continue;
     if (status.ok() && options.verify) status = VerifyCompilation(compilation);
     if (!status.ok() && pass.required) return status;
@@ -118,7 +127,7 @@ absl::Status RunPasses(const PipelineOptions& options, Compilation& compilation,
     if (records != nullptr) records->push_back(std::move(record));
     if (options.dump) options.dump(pass.name, DumpCompilation(compilation));
   }
-  if (compilation.order.empty()) compilation.order = ExecutionOrder(*compilation.graph);
+  if (compilation.order.empty()) compilation.order = ExecutionOrder(*compilation.graph, first_made);
   return absl::OkStatus();
 }
 

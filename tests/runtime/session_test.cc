@@ -409,7 +409,8 @@ TEST_F(SessionTest, PassesAreDumped) {
   Session session(&graph_, options);
   const Output x = Placeholder(scope_, "x", Shape({2}));
   ASSERT_TRUE(session.Run({{x, Vector({1, 2})}}, {Call(scope_.Named("minus"), "Neg", {x})}, &out_).ok());
-  EXPECT_THAT(names, ElementsAre("input", "drop_identities", "constant_fold", "common_subexpressions", "in_place"));
+  EXPECT_THAT(names, ElementsAre("input", "drop_identities", "constant_fold", "common_subexpressions", "accumulate",
+                                 "in_place"));
   EXPECT_THAT(last, HasSubstr("minus"));
 }
 

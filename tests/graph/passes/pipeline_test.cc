@@ -36,9 +36,10 @@ TEST_F(PipelineTest, RunsAllByDefaultAndSaysSo) {
   std::vector<std::string> all;
   for (const absl::string_view name : PassNames()) all.emplace_back(name);
   EXPECT_EQ(names, all);
-  EXPECT_THAT(all, ElementsAre("drop_identities", "constant_fold", "common_subexpressions", "prune", "in_place"));
-  EXPECT_EQ(records[3].nodes_before, 3);
-  EXPECT_EQ(records[3].nodes_after, 2);
+  EXPECT_THAT(
+      all, ElementsAre("drop_identities", "constant_fold", "common_subexpressions", "accumulate", "prune", "in_place"));
+  EXPECT_EQ(records[4].nodes_before, 3);
+  EXPECT_EQ(records[4].nodes_after, 2);
   ASSERT_EQ(compilation_.order.size(), 2);
   EXPECT_EQ(compilation_.order[1]->name(), "y");
 }
@@ -51,7 +52,7 @@ TEST_F(PipelineTest, Disabling) {
   EXPECT_TRUE(compilation_.exclusive_inputs.empty());
   compilation_.order.clear();
   EXPECT_THAT(RunNames({.disabled = {"prune", "in_place"}}),
-              ElementsAre("drop_identities", "constant_fold", "common_subexpressions"));
+              ElementsAre("drop_identities", "constant_fold", "common_subexpressions", "accumulate"));
   const absl::Status status = RunPasses({.disabled = {"prun"}}, compilation_, nullptr);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("'prun'"));
