@@ -22,6 +22,7 @@
 #include "nabla/gradients/report.h"
 #include "nabla/gradients/rule.h"
 #include "nabla/gradients/schedule.h"
+#include "nabla/gradients/tape.h"
 #include "nabla/gradients/vjp.h"
 #include "nabla/graph/export.h"
 #include "nabla/graph/function.h"

@@ -65,7 +65,7 @@ TEST_F(PipelineTest, DumpsBeforeAndAfter) {
   PipelineOptions options;
   options.dump = [&](absl::string_view pass, const std::string& dump) { dumps.emplace_back(pass, dump); };
   ASSERT_TRUE(RunPasses(options, compilation_, nullptr).ok());
-  ASSERT_EQ(dumps.size(), 6);
+  ASSERT_EQ(dumps.size(), 7);
   EXPECT_EQ(dumps.front().first, "input");
   EXPECT_THAT(dumps.front().second, HasSubstr("dropped"));
   EXPECT_THAT(dumps.front().second, HasSubstr("fetch y:0"));
