@@ -106,6 +106,7 @@ class BackwardLoop {
   Gradient Sum(Output outside, const Gradient& grad) {
     if (grad.none()) return Gradient();
     if (grad.is_slices()) return Collect(outside, grad.slices());
+    if (const Output sum = SumOfProducts(outside, grad.dense())) return sum;
     const int sum = loop_.AddVariable(Zeros(scope_, outside), ValueShape(outside));
     loop_.SetNext(sum, grad.dtype() == DType::kVariant ? ops::AddN(loop_.body(), {loop_.Inside(sum), grad.dense()})
                                                        : ops::AddV2(loop_.body(), loop_.Inside(sum), grad.dense()));
@@ -130,6 +131,30 @@ class BackwardLoop {
     const Output exit = ops::Exit(state_->forward(), variable.switch_node->output(0));
     if (exit) state_->NoteAdded(exit.node(), frame_.parent, state_->contexts().OfFrame(index_));
     return exit;
+  }
+
+  // Where `grad` is a product A^T B, the sum over the trips is the product of all trips' rows of A with those of B: one
+  // large product after the loop in the place of many small ones, each of them added up. None where it is not, or where
+  // the rows would take more room than what they save.
+  Output SumOfProducts(Output outside, Output grad) {
+    Node* product = grad.node();
+    const Shape shape = ValueShape(outside);
+    if (product->op() != "MatMul" || !product->GetAttr<bool>("transpose_a") || product->GetAttr<bool>("transpose_b") ||
+        !product->consumers().empty() || shape.rank() != 2 || !shape.IsFullyDefined()) {
+      return Output();
+    }
+    const Output factors[] = {product->input(0), product->input(1)};
+    const Shape rows = factors[0].shape();
+    if (rows.has_rank() && rows.dim(0) != kUnknownDim &&
+        rows.dim(0) * (shape.dim(0) + shape.dim(1)) > shape.num_elements()) {
+      return Output();
+    }
+    Output all[2];
+    for (int i = 0; i < 2; ++i) {
+      all[i] = Concatenate(factors[i], ops::Const(scope_, Tensor(grad.dtype(), {0, shape.dim(i)})));
+    }
+    scope_.RecordError(scope_.graph()->RemoveNode(product));
+    return ops::MatMul(scope_, all[0], all[1], {.transpose_a = true});
   }
 
   Gradient Collect(Output outside, const IndexedSlices& slices) {

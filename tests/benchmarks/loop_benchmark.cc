@@ -9,6 +9,7 @@
 #include "nabla/gradients/rule.h"
 #include "nabla/graph/check.h"
 #include "nabla/ops/registration.h"
+#include "nabla/ops/while.h"
 #include "nabla/runtime/kernels/kernels.h"
 #include "nabla/runtime/session.h"
 #include "nabla/tests/runtime/frames/primitives.h"
@@ -66,7 +67,9 @@ void BM_ScalarLoopGradient(benchmark::State& state) {
   RegisterAllGradients();
   LoopRun run;
   const Output x = ops::Mul(run.scope(), run.a(), 2.0f);
-  const Output y = testing::PowerLoop(run.scope(), "loop", run.n(), x, run.a())[1];
+  const Output y = ops::For(run.scope(), run.n(), {x}, [&](const Scope& scope, Output, const Outputs& v) {
+    return Outputs{ops::Mul(scope, v[0], run.a())};
+  })[0];
   const absl::StatusOr<Grads> grads = Gradients(run.scope(), {y}, {run.a()});
   NABLA_CHECK(grads.ok());
   run.Run(state, (*grads)[0].dense(), static_cast<int>(state.range(0)));

@@ -269,6 +269,17 @@ std::vector<ControlFlowCase> LoopCases() {
              With(p));
          return SumOf(s, ops::Reshape(s, r[0], {-1}));
        }},
+      // Few rows: the gradient of w is one product after the loop.
+      {"matrix_products_of_a_row",
+       {{0.3, -0.2, 0.5, 0.9}, {0.1, 0.4}},
+       [](const Scope& s, const Outputs& x, int64_t p) {
+         Output w = ops::Reshape(s, x[0], {2, 2}), h = ops::Reshape(s, x[1], {1, 2});
+         Outputs r = ops::For(
+             s, 3, {h},
+             [&](const Scope& b, Output, const Outputs& v) { return Outputs{ops::Tanh(b, ops::MatMul(b, v[0], w))}; },
+             With(p));
+         return SumOf(s, ops::Reshape(s, r[0], {-1}));
+       }},
       {"broadcast_inside",
        {{0.3, -0.2, 0.5}, {0.6}},
        [](const Scope& s, const Outputs& x, int64_t p) {
