@@ -18,8 +18,10 @@
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "nabla/examples/idx.h"
 #include "nabla/examples/progress.h"
+#include "nabla/examples/variable_values.h"
 #include "nabla/nabla.h"
 
 ABSL_FLAG(std::string, data, "/usr/share/datasets/fashion-mnist", "folder of the four IDX files");
@@ -131,7 +133,7 @@ absl::StatusOr<double> Train(const Training& t, Session& session, const DataSet&
   std::vector<int64_t> order(n);
   std::iota(order.begin(), order.end(), 0);
   std::mt19937_64 random(1);  // a fixed seed: every run trains the same network
-  Progress progress(epochs, steps);
+  Progress progress(epochs, steps, "images");
   double accuracy = 0;
   for (int64_t epoch = 1; epoch <= epochs; ++epoch) {
     std::shuffle(order.begin(), order.end(), random);
@@ -147,19 +149,15 @@ absl::StatusOr<double> Train(const Training& t, Session& session, const DataSet&
     std::vector<Tensor> fetched;
     NABLA_RETURN_IF_ERROR(session.Run({{t.images, test.images}, {t.labels, test.labels}}, {t.accuracy}, &fetched));
     accuracy = fetched[0].scalar<float>();
-    progress.EndEpoch(epoch, total / static_cast<double>(steps), accuracy);
+    progress.EndEpoch(epoch, total / static_cast<double>(steps),
+                      absl::StrFormat("test accuracy %.2f%%", 100 * accuracy));
   }
   return accuracy;
 }
 
 // The network with the variables' values as constants: all that is needed to use it.
 absl::Status WriteFrozen(const Training& t, Session& session, const std::string& path) {
-  Outputs reads;
-  Scope training_scope(t.loss.graph());
-  for (Output variable : t.variables) reads.push_back(ops::ReadVariable(training_scope, variable));
-  std::vector<Tensor> values;
-  NABLA_RETURN_IF_ERROR(training_scope.status());
-  NABLA_RETURN_IF_ERROR(session.Run({}, reads, &values));
+  NABLA_ASSIGN_OR_RETURN(const std::vector<Tensor> values, VariableValues(session, t.variables));
   Graph graph;
   Scope scope(&graph);
   Parameters parameters;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 namespace nabla::examples {
 namespace {
@@ -15,11 +16,14 @@ constexpr int kPlainLines = 4;
 
 }  // namespace
 
-Progress::Progress(int64_t epochs, int64_t steps_per_epoch)
-    : epochs_(epochs), steps_per_epoch_(steps_per_epoch), terminal_(isatty(STDERR_FILENO) != 0) {}
+Progress::Progress(int64_t epochs, int64_t steps_per_epoch, std::string unit)
+    : epochs_(epochs),
+      steps_per_epoch_(steps_per_epoch),
+      unit_(std::move(unit)),
+      terminal_(isatty(STDERR_FILENO) != 0) {}
 
-void Progress::Step(int64_t epoch, int64_t step, double loss, int64_t images) {
-  images_ += images;
+void Progress::Step(int64_t epoch, int64_t step, double loss, int64_t count) {
+  count_ += count;
   bool last = step == steps_per_epoch_;
   if (terminal_) {
     auto now = Clock::now();
@@ -35,15 +39,15 @@ void Progress::Step(int64_t epoch, int64_t step, double loss, int64_t images) {
   double left = seconds / static_cast<double>(done) * static_cast<double>(all - done);
   int filled = static_cast<int>(kBarWidth * step / steps_per_epoch_);
   std::string bar = std::string(filled, '=') + std::string(kBarWidth - filled, ' ');
-  std::fprintf(stderr, "%sepoch %ld/%ld [%s] step %ld/%ld  loss %.4f  %.0f images/s  %.0f s left%s",
-               terminal_ ? "\r" : "", static_cast<long>(epoch), static_cast<long>(epochs_), bar.c_str(),
-               static_cast<long>(step), static_cast<long>(steps_per_epoch_), loss,
-               static_cast<double>(images_) / std::max(seconds, 1e-9), left, terminal_ ? "\033[K" : "\n");
+  std::fprintf(stderr, "%sepoch %ld/%ld [%s] step %ld/%ld  loss %.4f  %.0f %s/s  %.0f s left%s", terminal_ ? "\r" : "",
+               static_cast<long>(epoch), static_cast<long>(epochs_), bar.c_str(), static_cast<long>(step),
+               static_cast<long>(steps_per_epoch_), loss, static_cast<double>(count_) / std::max(seconds, 1e-9),
+               unit_.c_str(), left, terminal_ ? "\033[K" : "\n");
 }
 
-void Progress::EndEpoch(int64_t epoch, double loss, double accuracy) {
-  std::fprintf(stderr, "%sepoch %ld/%ld  mean loss %.4f  test accuracy %.2f%%  %.1f s%s\n", terminal_ ? "\r" : "",
-               static_cast<long>(epoch), static_cast<long>(epochs_), loss, 100 * accuracy, Seconds(),
+void Progress::EndEpoch(int64_t epoch, double loss, const std::string& result) {
+  std::fprintf(stderr, "%sepoch %ld/%ld  mean loss %.4f  %s  %.1f s%s\n", terminal_ ? "\r" : "",
+               static_cast<long>(epoch), static_cast<long>(epochs_), loss, result.c_str(), Seconds(),
                terminal_ ? "\033[K" : "");
 }
 
