@@ -25,4 +25,12 @@ int ControlState::ChildOf(int level, int frame) const {
   return frame;
 }
 
+void ControlState::NoteSaved(int frame, Output value) {
+  const DType dtype = BaseDType(value.dtype());
+  const bool known = value.shape().IsFullyDefined() && dtype != DType::kVariant && dtype != DType::kString;
+  if (!known || (saving_frame_ != kUnknownFrame && saving_frame_ != frame)) saved_bytes_.reset();
+  saving_frame_ = frame;
+  if (saved_bytes_) *saved_bytes_ += value.shape().num_elements() * static_cast<int64_t>(DTypeSize(dtype));
+}
+
 }  // namespace nabla

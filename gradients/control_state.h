@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/types/optional.h"
 #include "nabla/graph/branch_contexts.h"
 #include "nabla/graph/control_flow.h"
 #include "nabla/graph/scope.h"
@@ -38,6 +39,12 @@ class ControlState {
   // The frame directly inside `level` in which `frame` is; `level` itself if it is that.
   int ChildOf(int level, int frame) const;
 
+  // A value of that loop's body is saved in every trip.
+  void NoteSaved(int frame, Output value);
+  // The bytes that all saved values take in a trip; nullopt if the graph does not tell, or if a loop inside another one
+  // saves some.
+  absl::optional<int64_t> saved_bytes() const { return saved_bytes_; }
+
   // Of a node that extends the forward graph.
   void NoteAdded(const Node* node, int frame, BranchContexts::Context context) { added_[node] = {frame, context}; }
 
@@ -46,6 +53,8 @@ class ControlState {
   ControlFlow flow_;
   BranchContexts contexts_;
   absl::flat_hash_map<const Node*, std::pair<int, BranchContexts::Context>> added_;
+  absl::optional<int64_t> saved_bytes_ = 0;
+  int saving_frame_ = kUnknownFrame;
 };
 
 }  // namespace nabla

@@ -241,12 +241,15 @@ class Engine {
     LoopGradients grads{Grads(loop.variables.size()), Grads(loop.invariants.size())};
     if (any) {
       const auto between = [this](const Node* node) { return between_.Contains(node); };
-      const auto body = [this](const Scope& scope, int frame, const Outputs& ys, const Grads& grad_ys,
-                               const Outputs& xs) {
-        const FrameView view{control_, frame};
-        return Engine(scope, ys, xs, options_, BetweenOps(ys, xs, view), view, control_).Run(grad_ys);
+      const auto body = [this](ControlState* control, const Scope& scope, int frame, const Outputs& ys,
+                               const Grads& grad_ys, const Outputs& xs, const Outputs& stops) {
+        GradientOptions options = options_;
+        options.loops = LoopGradientOptions();
+        options.stop_gradients.insert(options.stop_gradients.end(), stops.begin(), stops.end());
+        const FrameView view{control, frame};
+        return Engine(scope, ys, xs, options, BetweenOps(ys, xs, view), view, control).Run(grad_ys);
       };
-      NABLA_ASSIGN_OR_RETURN(grads, LoopGradient(control_, frame, scope, exits, between, body));
+      NABLA_ASSIGN_OR_RETURN(grads, LoopGradient(control_, frame, scope, exits, between, options_, body));
     }
     for (size_t k = 0; k < loop.variables.size(); ++k) {
       PassOut(loop.variables[k].enter, std::move(grads.variables[k]));

@@ -11,6 +11,7 @@
 #ifndef NABLA_GRADIENTS_GRADIENTS_H_
 #define NABLA_GRADIENTS_GRADIENTS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,31 @@ enum class AggregationMethod {
 // What an x gets that no y depends on.
 enum class UnconnectedGradients { kNone, kZero };
 
+// What the gradient of a loop keeps of the loop's trips.
+enum class Checkpoint {
+  kNone,         // of every trip, all that it reads: no trip is made twice
+  kEveryK,       // the loop's variables at every k-th trip
+  kSqrt,         // the loop's variables at about sqrt(2 n) of n trips
+  kBudgetBytes,  // what fits into so many bytes
+};
+
+// With checkpoints, the gradient of a loop computes the trips between those that are kept again, a segment at a time,
+// and saves what it reads of one segment only. kEveryK and kSqrt make every trip once more (kSqrt holds about sqrt(2 n)
+// trips where their number is known before the loop begins, as that of `while (i < n)` is, else twice as many).
+// kBudgetBytes makes them as often as the memory asks for: half of the budget is for checkpoints, half for the segment,
+// by the sizes of tensors; a segment is one trip where these are unknown, and at least one checkpoint and one trip are
+// held whatever the budget. What a trip needs while it runs, and what is no tensor, comes on top.
+//
+// It goes for the loops that the gradient passes through, not for those in their bodies, which are part of a trip. A
+// body is computed again with its conditionals and loops. What it would do or give differently the second time (random
+// numbers, assignments, TensorArrays, Print) cannot be checkpointed; variables may be read if nothing in the loop
+// writes to them and whatever else does waits for the gradients.
+struct LoopGradientOptions {
+  Checkpoint checkpoint = Checkpoint::kNone;
+  int64_t every_k = 0;
+  int64_t budget_bytes = 0;
+};
+
 struct GradientOptions {
   // The incoming gradient of each y; empty, or one per y where none means ones.
   // Complex ys demand one.
@@ -47,6 +73,7 @@ struct GradientOptions {
   // Tensors to treat as constants.
   Outputs stop_gradients;
   UnconnectedGradients unconnected = UnconnectedGradients::kNone;
+  LoopGradientOptions loops;
 };
 
 // Sum over ys of dy/dx for each x: one Gradient per x, in order. An x may be a

@@ -6,7 +6,7 @@
 // IndexedSlices, as lists of values and indices. What the backward body reads of the forward one comes as
 // saved_values.h says. The result is an ordinary loop, which can be differentiated in turn. The method of saving and
 // restoring is that of Yu et al., "Dynamic Control Flow in Large-Scale Machine Learning", EuroSys 2018, with lists in
-// the place of stacks.
+// the place of stacks. With checkpoints (checkpointed_grad.h) less is saved and more computed again.
 #ifndef NABLA_GRADIENTS_LOOP_GRAD_H_
 #define NABLA_GRADIENTS_LOOP_GRAD_H_
 
@@ -16,12 +16,15 @@
 #include "absl/status/statusor.h"
 #include "nabla/gradients/control_state.h"
 #include "nabla/gradients/gradient.h"
+#include "nabla/gradients/gradients.h"
 
 namespace nabla {
 
-// The gradients of `ys` with respect to `xs`, tensors in the body of `frame`, built in `scope`.
-using BodyGradient = std::function<absl::StatusOr<Grads>(const Scope& scope, int frame, const Outputs& ys,
-                                                         const Grads& grad_ys, const Outputs& xs)>;
+// The gradients of `ys` with respect to `xs`, tensors in `frame` of the graph as `control` sees it, built in `scope`.
+// `stops`: tensors to treat as constants, besides those of the options. Loops inside are not checkpointed.
+using BodyGradient =
+    std::function<absl::StatusOr<Grads>(ControlState* control, const Scope& scope, int frame, const Outputs& ys,
+                                        const Grads& grad_ys, const Outputs& xs, const Outputs& stops)>;
 
 // Of a loop's inputs, the tensors that its Enters take: in the order of Frame::variables and Frame::invariants.
 struct LoopGradients {
@@ -29,12 +32,19 @@ struct LoopGradients {
   Grads invariants;
 };
 
+// What of a loop has gradients: indices into Frame::variables and Frame::invariants.
+struct LoopPaths {
+  std::vector<size_t> carried;    // variables that change
+  std::vector<size_t> passed_on;  // variables that are the same in all trips
+  std::vector<size_t> constant;   // invariants
+};
+
 // `exits`: the gradients of the variables' last values (none where nothing depends on one). `between`: whether a node
 // of the loop is on a path along which a gradient flows. Unimplemented, naming the loop, for what is no loop of the
 // usual form. Requires the graph's lock.
 absl::StatusOr<LoopGradients> LoopGradient(ControlState* state, int frame, const Scope& scope, const Grads& exits,
                                            const std::function<bool(const Node*)>& between,
-                                           const BodyGradient& body_gradient);
+                                           const GradientOptions& options, const BodyGradient& body_gradient);
 
 }  // namespace nabla
 

@@ -1,5 +1,7 @@
 #include "nabla/gradients/loop_variable.h"
 
+#include <vector>
+
 #include "nabla/ops/ops.h"
 
 namespace nabla {
@@ -11,6 +13,13 @@ Scope AroundLoop(const ControlState& state, int frame, const Scope& scope) {
   // A Switch itself is alive on either side of it.
   if (IsSwitch(*entering.node())) entering = ops::Identity(scope.Named("entered"), entering);
   return scope.WithControl({entering});
+}
+
+Tensor ListElementShape(const Shape& shape) {
+  if (!shape.has_rank()) return Tensor::Scalar<int32_t>(-1);
+  std::vector<int32_t> dims;
+  for (int64_t dim : shape.dims()) dims.push_back(dim > INT32_MAX ? -1 : static_cast<int32_t>(dim));
+  return Tensor::Vector<int32_t>(dims);
 }
 
 AddedVariable::AddedVariable(ControlState* state, int frame, const Scope& scope, Output init)

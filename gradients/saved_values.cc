@@ -5,49 +5,26 @@
 
 #include "absl/strings/str_cat.h"
 #include "nabla/gradients/conditional_grad.h"
+#include "nabla/gradients/loop_counter.h"
 #include "nabla/gradients/loop_variable.h"
 #include "nabla/gradients/rule_util.h"
-#include "nabla/graph/constant_value.h"
+#include "nabla/gradients/transform_util.h"
 #include "nabla/graph/status_macros.h"
 #include "nabla/ops/ops.h"
 
 namespace nabla {
 namespace {
 
-// The same op with the same attrs on the same operands, which the scope's captures bring into its body.
-Node* Again(const Scope& scope, Node* node) {
-  NodeBuilder builder(scope, node->op());
-  int next = 0;
-  for (const ArgSpec& arg : node->spec().inputs()) {
-    if (!arg.IsList()) {
-      builder.Input(node->input(next++));
-      continue;
-    }
-    const int64_t length = arg.number_attr.empty()
-                               ? static_cast<int64_t>(node->GetAttr<std::vector<DType>>(arg.type_list_attr).size())
-                               : node->GetAttr<int64_t>(arg.number_attr);
-    Outputs list;
-    for (int64_t i = 0; i < length; ++i) list.push_back(node->input(next++));
-    builder.InputList(list);
-  }
-  for (const auto& [name, value] : node->attrs()) {
-    if (name[0] != '_') builder.Attr(name, value);
-  }
-  return builder.Finish();
-}
-
 bool IsReshape(const std::string& op) { return op == "Reshape" || op == "ExpandDims" || op == "Squeeze"; }
+
+// Whether it takes one element out of something: to do that again is no more work than to keep it.
+bool TakesElement(const Node& node) {
+  if (node.op() == "TensorListGetItem") return true;
+  return node.op() == "GatherV2" && node.input(1).shape().IsScalar() && node.GetAttr<int64_t>("batch_dims") == 0;
+}
 
 bool IsControlFlow(const Node& node) {
   return IsEnter(node) || IsExit(node) || IsMerge(node) || IsSwitch(node) || IsNextIteration(node) || IsLoopCond(node);
-}
-
-// A shape as the lists take it: -1 for what is unknown.
-Tensor ElementShape(const Shape& shape) {
-  if (!shape.has_rank()) return Tensor::Scalar<int32_t>(-1);
-  std::vector<int32_t> dims;
-  for (int64_t dim : shape.dims()) dims.push_back(dim > INT32_MAX ? -1 : static_cast<int32_t>(dim));
-  return Tensor::Vector<int32_t>(dims);
 }
 
 // One list on both sides of a conditional: in `take` the side where the work is done, in `skip` the other.
@@ -77,16 +54,6 @@ Output LeaveBranches(const Scope& scope, Output list, std::vector<Detour>* detou
 
 }  // namespace
 
-Output BehindIdentities(Output tensor) {
-  while (tensor && tensor.node()->op() == "Identity") tensor = tensor.node()->input(0);
-  return tensor;
-}
-
-bool IsPassThrough(const LoopVariable& variable) {
-  return variable.switch_node != nullptr && variable.next_iteration != nullptr &&
-         BehindIdentities(variable.next_iteration->input(0)) == variable.switch_node->output(1);
-}
-
 SavedValues::SavedValues(ControlState* state, int frame, LoopBuilder* backward)
     : state_(state), frame_(frame), backward_(backward) {
   for (const LoopVariable& variable : state->frame(frame).variables) {
@@ -98,54 +65,6 @@ SavedValues::SavedValues(ControlState* state, int frame, LoopBuilder* backward)
 const LoopVariable* SavedValues::VariableOf(Output value) const {
   const auto it = variables_.find(value);
   return it == variables_.end() ? nullptr : it->second;
-}
-
-bool SavedValues::AsCounter(const LoopVariable& variable, Counter* counter) const {
-  if (variable.switch_node == nullptr || variable.next_iteration == nullptr) return false;
-  const DType dtype = variable.merge->output_dtype(0);
-  if (dtype != DType::kInt32 && dtype != DType::kInt64) return false;
-  const Output next = BehindIdentities(variable.next_iteration->input(0));
-  const std::string& op = next.node()->op();
-  if (op != "Add" && op != "AddV2" && op != "Sub") return false;
-  for (int i = 0; i < (op == "Sub" ? 1 : 2); ++i) {
-    if (BehindIdentities(next.node()->input(i)) != variable.switch_node->output(1)) continue;
-    const Output step = next.node()->input(1 - i);
-    const absl::optional<Tensor> value = ConstantValue(step);
-    if (!value || !value->shape().IsScalar()) return false;
-    const int64_t by = dtype == DType::kInt32 ? value->scalar<int32_t>() : value->scalar<int64_t>();
-    *counter = {variable.enter->input(0), op == "Sub" ? -by : by};
-    return true;
-  }
-  return false;
-}
-
-Output SavedValues::TripCount() {
-  const Frame& frame = state_->frame(frame_);
-  for (const LoopVariable& variable : frame.variables) {
-    Counter counter;
-    if (variable.exit == nullptr || !AsCounter(variable, &counter) || counter.step != 1) continue;
-    const absl::optional<Tensor> start = ConstantValue(counter.start);
-    if (!start || start->dtype() != DType::kInt32 || !start->shape().IsScalar() || start->scalar<int32_t>() != 0) {
-      continue;
-    }
-    return variable.exit->output(0);
-  }
-  const Scope scope = state_->forward().Sub("trips");
-  AddedVariable trips(state_, frame_, scope,
-                      ops::Const(AroundLoop(*state_, frame_, scope), Tensor::Scalar<int32_t>(0)));
-  const Scope inside = scope.WithControl({trips.Inside()});
-  trips.SetNext(ops::AddV2(scope, trips.Inside(), ops::Const(inside, Tensor::Scalar<int32_t>(1))));
-  return trips.Exit();
-}
-
-Output SavedValues::CounterValue(const Counter& counter, DType dtype) {
-  const Scope& body = backward_->body();
-  Output trip = dtype == DType::kInt32 ? trip_ : ops::Cast(body, trip_, dtype);
-  if (counter.step != 1) trip = ops::Mul(body, trip, counter.step);
-  const absl::optional<Tensor> start = ConstantValue(counter.start);
-  const bool from_zero = start && start->shape().IsScalar() &&
-                         (dtype == DType::kInt32 ? start->scalar<int32_t>() : start->scalar<int64_t>()) == 0;
-  return from_zero ? trip : ops::AddV2(body, trip, counter.start);
 }
 
 absl::StatusOr<Output> SavedValues::Read(Output value) {
@@ -184,8 +103,9 @@ absl::StatusOr<Output> SavedValues::ReadNow(Output value) {
   }
   if (const LoopVariable* variable = VariableOf(value)) {
     if (IsPassThrough(*variable)) return backward_->Invariant(variable->enter->input(0));
-    Counter counter;
-    if (AsCounter(*variable, &counter)) return CounterValue(counter, value.dtype());
+    if (const absl::optional<LoopCounter> counter = AsCounter(*variable)) {
+      return CounterValue(body, *counter, value.dtype(), trip_);
+    }
   }
   const Output placeholder = ops::Placeholder(body, BaseDType(value.dtype()), {.shape = value.shape()});
   if (placeholder) placeholders_.emplace_back(value, placeholder);
@@ -204,6 +124,8 @@ absl::Status SavedValues::Resolve() {
         Output actual;
         if (IsFree(value)) {
           actual = Rebuild(value);
+        } else if (const LoopVariable* variable = NextOf(value)) {
+          NABLA_ASSIGN_OR_RETURN(actual, CarryOver(*variable));
         } else {
           NABLA_ASSIGN_OR_RETURN(actual, SaveAndPop(value));
         }
@@ -231,8 +153,7 @@ absl::optional<SavedValues::Origin> SavedValues::KnownOrigin(Output value) const
   if (node.op() == "Const" || (IsEnter(node) && node.GetAttr<bool>("is_constant"))) return Origin::kInvariants;
   if (const LoopVariable* variable = VariableOf(value)) {
     if (IsPassThrough(*variable)) return Origin::kInvariants;
-    Counter counter;
-    return AsCounter(*variable, &counter) ? Origin::kTrip : Origin::kMore;
+    return AsCounter(*variable) ? Origin::kTrip : Origin::kMore;
   }
   if (node.num_inputs() == 0 || node.spec().is_stateful() || IsControlFlow(node)) return Origin::kMore;
   const auto it = origins_.find(&node);
@@ -274,7 +195,7 @@ bool SavedValues::IsFree(Output value) {
     case Origin::kInvariants:
       return state_->ContextOf(value) == 0;
     case Origin::kTrip:
-      return (value.shape().IsScalar() || node.op() == "TensorListGetItem") && state_->ContextOf(value) == 0;
+      return (value.shape().IsScalar() || TakesElement(node)) && state_->ContextOf(value) == 0;
     case Origin::kMore:
       break;
   }
@@ -282,7 +203,10 @@ bool SavedValues::IsFree(Output value) {
 }
 
 Output SavedValues::Rebuild(Output value) {
-  Node* again = Again(backward_->body(), value.node());
+  const Node* node = value.node();
+  Outputs inputs;
+  for (int i = 0; i < node->num_inputs(); ++i) inputs.push_back(node->input(i));
+  Node* again = CopyOp(backward_->body(), node, inputs);  // the scope's captures bring the operands into its body
   return again == nullptr ? Output() : again->output(value.index());
 }
 
@@ -312,7 +236,7 @@ absl::StatusOr<bool> SavedValues::ResolveShapeOnly(Output value, Output placehol
       actual = ops::Fill(body, value.shape(), ops::Const(body, 0, reader->output_dtype(0)));
     } else if (value.shape().IsFullyDefined()) {
       actual = ops::Const(body, reader->output_dtype(0) == DType::kInt64 ? Tensor::Vector<int64_t>(value.shape().dims())
-                                                                         : ElementShape(value.shape()));
+                                                                         : ListElementShape(value.shape()));
     } else {
       NABLA_ASSIGN_OR_RETURN(actual, saved_shape());
       if (reader->op() == "ZerosLike") {
@@ -329,10 +253,40 @@ absl::StatusOr<bool> SavedValues::ResolveShapeOnly(Output value, Output placehol
   return true;
 }
 
+const LoopVariable* SavedValues::NextOf(Output value) const {
+  if (VariableOf(value) != nullptr) return nullptr;
+  const LoopVariable* found = nullptr;
+  for (const LoopVariable& variable : state_->frame(frame_).variables) {
+    if (variable.switch_node == nullptr || variable.next_iteration == nullptr) continue;
+    if (BehindAliases(variable.next_iteration->input(0)) != value) continue;
+    // Between trips the value has the variable's shape, which may be wider.
+    if (variable.merge->output_shape(0) != value.shape() || variable.merge->output_dtype(0) != value.dtype()) continue;
+    if (read_.contains(variable.switch_node->output(1))) return &variable;
+    if (found == nullptr) found = &variable;
+  }
+  return found;
+}
+
+absl::StatusOr<Output> SavedValues::CarryOver(const LoopVariable& variable) {
+  Output last;
+  if (variable.exit != nullptr) {
+    last = variable.exit->output(0);
+  } else {
+    last = ops::Exit(state_->forward(), variable.switch_node->output(0));
+    if (!last) return state_->forward().status();
+    state_->NoteAdded(last.node(), state_->frame(frame_).parent, state_->contexts().OfFrame(frame_));
+  }
+  const int carried = backward_->AddVariable(last, variable.merge->output_shape(0));
+  NABLA_ASSIGN_OR_RETURN(const Output before, Read(variable.switch_node->output(1)));
+  backward_->SetNext(carried, before);
+  return backward_->Inside(carried);
+}
+
 absl::StatusOr<Output> SavedValues::SaveAndPop(Output value) {
   const Scope scope = state_->forward().Sub("saved");
   const Scope around = AroundLoop(*state_, frame_, scope);
-  const Tensor element_shape = ElementShape(value.shape());
+  state_->NoteSaved(frame_, value);
+  const Tensor element_shape = ListElementShape(value.shape());
   const std::vector<Branch> branches = state_->contexts().Branches(state_->ContextOf(value));
   std::vector<Detour> detours;
   // Forward: one more variable, onto which every trip pushes.

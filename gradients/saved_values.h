@@ -3,8 +3,9 @@
 // A value of the forward loop's body must be there again in the backward loop's iteration of the same trip. Most are
 // saved: the forward loop pushes them on a TensorList that is one more of its variables, and the backward loop, whose
 // trips run in the opposite order, pops them off. Nothing is saved that is the same in every trip, that follows from
-// the number of the trip, or that costs nothing to make again from other saved values; and where the backward loop
-// wants only the shape of a value, the shape is saved.
+// the number of the trip, or that costs nothing to make again from other saved values; what a variable becomes is what
+// it is in the next trip, and saved only once; and where the backward loop wants only the shape of a value, the shape
+// is saved.
 //
 // The decision falls at the end, when all readers are known: until then a Placeholder stands for each value.
 #ifndef NABLA_GRADIENTS_SAVED_VALUES_H_
@@ -28,8 +29,6 @@ class SavedValues {
   // `trip`, a scalar int32 of that body counted from 0.
   SavedValues(ControlState* state, int frame, LoopBuilder* backward);
 
-  // The number of trips that the forward loop made, a scalar int32 in the frame around it.
-  Output TripCount();
   void set_trip(Output trip) { trip_ = trip; }
 
   // `value` for the backward body; none if it is from around the loop, itself if from a loop inside it.
@@ -40,22 +39,19 @@ class SavedValues {
  private:
   // What a value follows from, from less to more.
   enum class Origin { kInvariants, kTrip, kMore };
-  // A forward variable that counts up or down by the same step.
-  struct Counter {
-    Output start;  // around the loop
-    int64_t step = 0;
-  };
   absl::StatusOr<Output> ReadNow(Output value);
   // The tensor in the body that `value` is another name of.
   Output BehindAliases(Output value) const;
   const LoopVariable* VariableOf(Output value) const;
-  bool AsCounter(const LoopVariable& variable, Counter* counter) const;
-  Output CounterValue(const Counter& counter, DType dtype);
   Origin OriginOf(Output value);
   absl::optional<Origin> KnownOrigin(Output value) const;
   // Whether making `value` again from its op's inputs is better than saving it.
   bool IsFree(Output value);
   Output Rebuild(Output value);
+  // The variable that becomes `value` at the end of the trip; nullptr if there is none, or `value` is one itself.
+  const LoopVariable* NextOf(Output value) const;
+  // That value: what the variable was in the trip after, which the backward loop has seen just before.
+  absl::StatusOr<Output> CarryOver(const LoopVariable& variable);
   absl::StatusOr<Output> SaveAndPop(Output value);
   // Replaces readers of the placeholder that want its shape only; false if there are others.
   absl::StatusOr<bool> ResolveShapeOnly(Output value, Output placeholder);
@@ -69,11 +65,6 @@ class SavedValues {
   std::vector<std::pair<Output, Output>> placeholders_;         // (value, placeholder)
   absl::flat_hash_map<const Node*, Origin> origins_;
 };
-
-// Whether the variable has the same value in every trip (and its Exit too).
-bool IsPassThrough(const LoopVariable& variable);
-// The tensor behind Identity nodes.
-Output BehindIdentities(Output tensor);
 
 }  // namespace nabla
 

@@ -29,6 +29,7 @@ struct GradFlags {
   std::string out;
   std::string aggregation = "add_n";
   std::string unconnected = "none";
+  std::string loop_checkpoint = "none";
   std::string name = "gradients";
 };
 absl::Status GradCommand(const GradFlags& flags);

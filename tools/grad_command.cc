@@ -1,7 +1,10 @@
 // nabla grad: appends gradients to a graph and writes it.
+#include <cstdint>
 #include <cstdio>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "nabla/gradients/gradients.h"
 #include "nabla/gradients/report.h"
 #include "nabla/graph/export.h"
@@ -11,6 +14,37 @@
 
 namespace nabla::tools {
 namespace {
+
+// "12", "64M": a positive number; K, M and G stand for powers of 1024.
+bool ParseCount(absl::string_view text, int64_t* count) {
+  int shift = 0;
+  if (absl::ConsumeSuffix(&text, "K")) shift = 10;
+  if (shift == 0 && absl::ConsumeSuffix(&text, "M")) shift = 20;
+  if (shift == 0 && absl::ConsumeSuffix(&text, "G")) shift = 30;
+  if (!absl::SimpleAtoi(text, count) || *count < 1 || *count > (INT64_MAX >> shift)) return false;
+  *count <<= shift;
+  return true;
+}
+
+absl::StatusOr<LoopGradientOptions> ParseCheckpoint(absl::string_view text) {
+  LoopGradientOptions options;
+  absl::string_view count = text;
+  if (text == "none") return options;
+  if (text == "sqrt") {
+    options.checkpoint = Checkpoint::kSqrt;
+    return options;
+  }
+  if (absl::ConsumePrefix(&count, "every=") && ParseCount(count, &options.every_k)) {
+    options.checkpoint = Checkpoint::kEveryK;
+    return options;
+  }
+  if (absl::ConsumePrefix(&count, "budget=") && ParseCount(count, &options.budget_bytes)) {
+    options.checkpoint = Checkpoint::kBudgetBytes;
+    return options;
+  }
+  return UsageError(
+      absl::StrCat("--loop-checkpoint ", text, ": expected none, sqrt, every=K or budget=BYTES, numbers above 0"));
+}
 
 absl::StatusOr<GradientOptions> ParseOptions(const Graph& graph, const GradFlags& flags) {
   GradientOptions options;
@@ -28,6 +62,7 @@ absl::StatusOr<GradientOptions> ParseOptions(const Graph& graph, const GradFlags
     return UsageError(absl::StrCat("--unconnected ", flags.unconnected, ": expected none or zero"));
   }
   options.unconnected = flags.unconnected == "zero" ? UnconnectedGradients::kZero : UnconnectedGradients::kNone;
+  NABLA_ASSIGN_OR_RETURN(options.loops, ParseCheckpoint(flags.loop_checkpoint));
   NABLA_ASSIGN_OR_RETURN(options.stop_gradients, FindOutputs(graph, flags.stop));
   NABLA_ASSIGN_OR_RETURN(Outputs grad_ys, FindOutputs(graph, flags.grad_ys));
   options.grad_ys.assign(grad_ys.begin(), grad_ys.end());

@@ -44,6 +44,10 @@ void AddGrad(CLI::App& app, GradFlags* flags, absl::Status* status) {
   verb->add_option("--aggregation", flags->aggregation, "add_n, tree or accumulate_n")->capture_default_str();
   verb->add_option("--unconnected", flags->unconnected, "what an x gets that no y depends on: none or zero")
       ->capture_default_str();
+  verb->add_option("--loop-checkpoint,--loop_checkpoint", flags->loop_checkpoint,
+                   "what gradients of loops keep, computing the rest again: none (all is kept), sqrt (about sqrt(2 n) "
+                   "of n trips), every=K (each K-th trip) or budget=BYTES (with K, M or G after it if you like)")
+      ->capture_default_str();
   verb->add_option("--name", flags->name, "name scope of the new nodes")->capture_default_str();
   verb->footer(
       "Prints a line for each x: `x -> tensor`, or `x -> none: why`.\n"
