@@ -12,7 +12,7 @@ Output BranchCapture::Take(Output tensor) {
   if (taken) return taken;
   auto sides = ops::Switch(outer_, tensor, predicate_);
   Output side = side_ ? sides.output_true : sides.output_false;
-  if (side) mine_.insert(side.node());
+  if (side) mine_.insert(side.node()->id());
   return taken = side;
 }
 
@@ -22,7 +22,7 @@ Node* BranchCapture::pivot() {
 }
 
 absl::StatusOr<Output> BranchCapture::CaptureInput(Output source) {
-  if (mine_.contains(source.node())) return source;
+  if (mine_.contains(source.node()->id())) return source;
   Output taken = Take(source);
   if (!taken) return outer_.status();
   return taken;
@@ -31,7 +31,7 @@ absl::StatusOr<Output> BranchCapture::CaptureInput(Output source) {
 absl::StatusOr<Node*> BranchCapture::CaptureControl(Node* source) { return source; }
 
 void BranchCapture::Added(Node* node, bool innermost) {
-  mine_.insert(node);
+  mine_.insert(node->id());
   if (!innermost || node->num_inputs() > 0) return;
   if (Node* wait = pivot()) node->graph()->AddControlEdge(wait, node);
 }

@@ -19,7 +19,7 @@ class BranchCapture : public Capture {
   // `tensor` as it is in the branch.
   Output Take(Output tensor);
   // Counts `node`, which is dead wherever the branch is, as one of the branch.
-  void Adopt(const Node* node) { mine_.insert(node); }
+  void Adopt(const Node* node) { mine_.insert(node->id()); }
   // Runs if the branch is taken.
   Node* pivot();
 
@@ -32,7 +32,7 @@ class BranchCapture : public Capture {
   Output predicate_;
   bool side_;
   Output pivot_;
-  absl::flat_hash_set<const Node*> mine_;
+  absl::flat_hash_set<int> mine_;  // ids: a node that was removed may leave its address to another
   absl::flat_hash_map<Output, Output> taken_;
 };
 

@@ -22,7 +22,7 @@ class LoopBuilder::BodyCapture : public Capture {
   Output Enter(Output outside, bool is_constant) {
     Output inside = ops::Enter(outer_, outside, frame_name_,
                                {.is_constant = is_constant, .parallel_iterations = parallel_iterations_});
-    if (inside) mine_.insert(inside.node());
+    if (inside) mine_.insert(inside.node()->id());
     return inside;
   }
 
@@ -33,7 +33,7 @@ class LoopBuilder::BodyCapture : public Capture {
   }
 
   absl::StatusOr<Output> CaptureInput(Output source) override {
-    if (mine_.contains(source.node())) return source;
+    if (mine_.contains(source.node()->id())) return source;
     if (override_) {
       NABLA_ASSIGN_OR_RETURN(Output instead, override_(source));
       if (instead) return instead;
@@ -44,10 +44,12 @@ class LoopBuilder::BodyCapture : public Capture {
   }
 
   // What is outside of the loop has run before the loop begins if anything of it is used; else there is no telling.
-  absl::StatusOr<Node*> CaptureControl(Node* source) override { return mine_.contains(source) ? source : nullptr; }
+  absl::StatusOr<Node*> CaptureControl(Node* source) override {
+    return mine_.contains(source->id()) ? source : nullptr;
+  }
 
   void Added(Node* node, bool innermost) override {
-    mine_.insert(node);
+    mine_.insert(node->id());
     if (innermost && node->num_inputs() == 0 && node->num_control_inputs() == 0 && pivot_ != nullptr) {
       node->graph()->AddControlEdge(pivot_, node);
     }
@@ -60,7 +62,7 @@ class LoopBuilder::BodyCapture : public Capture {
   Override override_;
   std::function<Output(Output)> guard_;
   Node* pivot_ = nullptr;
-  absl::flat_hash_set<const Node*> mine_;
+  absl::flat_hash_set<int> mine_;  // ids: a node that was removed may leave its address to another
   absl::flat_hash_map<Output, Output> invariants_;
 };
 
