@@ -12,6 +12,7 @@
 #include "nabla/graph/function_library.h"
 #include "nabla/graph/status_macros.h"
 #include "nabla/graph/tensor_proto.h"
+#include "nabla/graph/unknown_fields.h"
 #include "nabla/proto/graph.pb.h"
 
 namespace nabla {
@@ -115,7 +116,7 @@ void ExportNode(const Node& node, NodeDef* def) {
     if (!foreign->experimental_type.empty()) {
       def->mutable_experimental_type()->ParseFromString(foreign->experimental_type);
     }
-    if (!foreign->unknown_fields.empty()) def->MergeFromString(foreign->unknown_fields);
+    if (!foreign->unknown_fields.empty()) MergeUnknownFields(foreign->unknown_fields, def);
   }
 }
 

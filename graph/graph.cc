@@ -10,6 +10,7 @@
 #include "nabla/graph/function_library.h"
 #include "nabla/graph/similar_names.h"
 #include "nabla/graph/status_macros.h"
+#include "nabla/graph/unknown_fields.h"
 
 namespace nabla {
 bool IsValidNodeName(absl::string_view name) {
@@ -117,6 +118,9 @@ void Graph::SetDevice(Node* node, absl::string_view device) {
 
 void Graph::SetAttr(Node* node, absl::string_view name, Attr value) {
   const auto lock = Lock();
+  if (const auto it = node_foreign_.find(node); it != node_foreign_.end()) {
+    DropUnknownAttr(name, &it->second.unknown_fields);
+  }
   node->attrs_.Set(name, std::move(value));
   ++version_;
 }

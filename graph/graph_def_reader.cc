@@ -12,6 +12,7 @@
 #include "nabla/graph/error_text.h"
 #include "nabla/graph/status_macros.h"
 #include "nabla/graph/tensor_proto.h"
+#include "nabla/graph/unknown_fields.h"
 #include "nabla/proto/graph_debug_info.pb.h"
 #include "nabla/proto/node_def.pb.h"
 
@@ -215,6 +216,11 @@ absl::Status GraphDefReader::ReadTensor(uint64_t length, Attr* attr) {
   if (rest.size() > kLongestMessage || !proto.ParseFromString(rest)) {
     return Malformed("a tensor is no valid message, or nested more than 100 deep");
   }
+  if (HasUnknownFields(proto)) {
+    unknown_attr_.emplace();
+    *unknown_attr_->mutable_tensor() = proto;
+    KeepOnlyUnknownFields(&*unknown_attr_);
+  }
   const DType dtype = static_cast<DType>(proto.dtype());
   if (elements != nullptr && DataType_IsValid(proto.dtype()) && AnyBitsAreValid(dtype) &&
       (elements_field == TensorProto::kTensorContentFieldNumber || elements_field == RawValueField(dtype))) {
@@ -248,14 +254,11 @@ absl::Status GraphDefReader::ReadTensor(uint64_t length, Attr* attr) {
 
 absl::Status GraphDefReader::ReadAttr(uint64_t length, Attr* attr) {
   *attr = Attr();
+  unknown_attr_.reset();
   if (length == 0) return absl::OkStatus();
   constexpr uint8_t kTensorTag = AttrValue::kTensorFieldNumber << 3 | kBytes;
   if (length > ByteReader::kMaxView && static_cast<uint8_t>(reader_.Peek(1)[0]) == kTensorTag) {
-    const uint64_t end = reader_.position() + length;
-    Tag tag;
-    NABLA_RETURN_IF_ERROR(ReadTag(end, &tag));
-    if (tag.length != end - reader_.position()) return Malformed("an attr has more than one value");
-    return ReadTensor(tag.length, attr);
+    return ReadLargeTensorAttr(length, attr);
   }
   if (length <= ByteReader::kMaxView) {
     const absl::string_view bytes = reader_.Peek(length);
@@ -281,12 +284,35 @@ absl::Status GraphDefReader::ReadAttr(uint64_t length, Attr* attr) {
   }
   scratch_attr_.Clear();
   NABLA_RETURN_IF_ERROR(ReadMessage(length, "an attr value", &scratch_attr_));
+  if (HasUnknownFields(scratch_attr_)) {
+    unknown_attr_ = scratch_attr_;
+    KeepOnlyUnknownFields(&*unknown_attr_);
+  }
   NABLA_RETURN_IF_ERROR(budget_.Charge(scratch_attr_));
   NABLA_ASSIGN_OR_RETURN(*attr, AttrFromProto(std::move(scratch_attr_)));
   return absl::OkStatus();
 }
 
-absl::Status GraphDefReader::ReadAttrEntry(uint64_t end, AttrMap* attrs) {
+absl::Status GraphDefReader::ReadLargeTensorAttr(uint64_t length, Attr* attr) {
+  const uint64_t end = reader_.position() + length;
+  Tag tag;
+  NABLA_RETURN_IF_ERROR(ReadTag(end, &tag));
+  NABLA_RETURN_IF_ERROR(ReadTensor(tag.length, attr));
+  std::string others;
+  while (reader_.position() < end) {
+    NABLA_RETURN_IF_ERROR(ReadTag(end, &tag));
+    if (AttrValue::descriptor()->FindFieldByNumber(static_cast<int>(tag.field)) != nullptr) {
+      return Malformed("an attr has more than one value");
+    }
+    NABLA_RETURN_IF_ERROR(ReadRaw(tag, &others));
+  }
+  if (others.empty()) return absl::OkStatus();
+  if (!unknown_attr_.has_value()) unknown_attr_.emplace();
+  return unknown_attr_->MergeFromString(others) ? absl::OkStatus() : Malformed("an attr value is no valid message");
+}
+
+absl::Status GraphDefReader::ReadAttrEntry(uint64_t end, NodeRecord* record) {
+  unknown_attr_.reset();
   std::string name;
   Attr value;
   while (reader_.position() < end) {
@@ -303,7 +329,10 @@ absl::Status GraphDefReader::ReadAttrEntry(uint64_t end, AttrMap* attrs) {
     }
   }
   if (reader_.position() != end) return Malformed("an attr is longer than the message around it");
-  attrs->Set(name, std::move(value));
+  record->attrs.Set(name, std::move(value));
+  if (unknown_attr_.has_value()) {
+    AppendUnknownAttr(name, *std::move(unknown_attr_), &record->foreign.unknown_fields);
+  }
   return absl::OkStatus();
 }
 
@@ -333,7 +362,7 @@ absl::Status GraphDefReader::ReadNode(uint64_t end, NodeRecord* record) {
         NABLA_RETURN_IF_ERROR(ReadText(tag.length, &record->device));
         break;
       case NodeDef::kAttrFieldNumber:
-        NABLA_RETURN_IF_ERROR(ReadAttrEntry(reader_.position() + tag.length, &record->attrs));
+        NABLA_RETURN_IF_ERROR(ReadAttrEntry(reader_.position() + tag.length, record));
         break;
       case NodeDef::kExperimentalDebugInfoFieldNumber: {
         NodeDef::ExperimentalDebugInfo message;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/types/optional.h"
 #include "nabla/graph/byte_reader.h"
 #include "nabla/graph/node_record.h"
 #include "nabla/proto/attr_value.pb.h"
@@ -44,8 +45,10 @@ class GraphDefReader {
   // The next field of a message that ends at `end`; its content is what reader_ reads next.
   absl::Status ReadTag(uint64_t end, Tag* tag);
   absl::Status ReadNode(uint64_t end, NodeRecord* record);
-  absl::Status ReadAttrEntry(uint64_t end, AttrMap* attrs);
+  absl::Status ReadAttrEntry(uint64_t end, NodeRecord* record);
+  // What the schema does not know of it goes to unknown_attr_.
   absl::Status ReadAttr(uint64_t length, Attr* attr);
+  absl::Status ReadLargeTensorAttr(uint64_t length, Attr* attr);
   absl::Status ReadTensor(uint64_t length, Attr* attr);
   // Content of `length` bytes into a string, or parsed and merged into a message.
   absl::Status ReadText(uint64_t length, std::string* text);
@@ -59,6 +62,7 @@ class GraphDefReader {
   ByteReader& reader_;
   ExpansionBudget& budget_;
   AttrValue scratch_attr_;
+  absl::optional<AttrValue> unknown_attr_;  // only fields that the schema does not know
   std::string scratch_;
 };
 

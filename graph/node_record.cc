@@ -8,6 +8,7 @@
 #include "nabla/graph/shape.h"
 #include "nabla/graph/status_macros.h"
 #include "nabla/graph/tensor_proto.h"
+#include "nabla/graph/unknown_fields.h"
 #include "nabla/proto/node_def.pb.h"
 
 namespace nabla {
@@ -67,7 +68,13 @@ absl::Status NodeRecordFromProto(NodeDef&& def, ExpansionBudget* budget, NodeRec
   record->inputs.resize(def.input_size());
   for (int i = 0; i < def.input_size(); ++i) record->inputs[i] = std::move(*def.mutable_input(i));
   record->attrs = AttrMap();
+  record->foreign = ForeignFields();
   for (auto& [name, value] : *def.mutable_attr()) {
+    if (HasUnknownFields(value)) {
+      AttrValue unknown = value;
+      KeepOnlyUnknownFields(&unknown);
+      AppendUnknownAttr(name, std::move(unknown), &record->foreign.unknown_fields);
+    }
     absl::Status status = budget->Charge(value);
     if (status.ok()) {
       absl::StatusOr<Attr> attr = AttrFromProto(std::move(value));
@@ -78,7 +85,6 @@ absl::Status NodeRecordFromProto(NodeDef&& def, ExpansionBudget* budget, NodeRec
       return absl::Status(status.code(), absl::StrCat("attr '", name, "': ", status.message()));
     }
   }
-  record->foreign = ForeignFields();
   NodeDef rest;
   if (def.has_experimental_debug_info()) {
     def.experimental_debug_info().SerializeToString(&record->foreign.experimental_debug_info);
@@ -91,7 +97,7 @@ absl::Status NodeRecordFromProto(NodeDef&& def, ExpansionBudget* budget, NodeRec
   }
   const google::protobuf::UnknownFieldSet& unknown = NodeDef::GetReflection()->GetUnknownFields(def);
   if (!unknown.empty()) rest.GetReflection()->MutableUnknownFields(&rest)->MergeFrom(unknown);
-  rest.SerializeToString(&record->foreign.unknown_fields);
+  rest.AppendToString(&record->foreign.unknown_fields);
   return absl::OkStatus();
 }
 
