@@ -101,9 +101,10 @@ absl::StatusOr<std::unique_ptr<OpSpec>> ForeignSpec::FromSignature(const OpDef& 
   return spec;
 }
 
-std::unique_ptr<OpSpec> ForeignSpec::Opaque(absl::string_view op) {
+std::unique_ptr<OpSpec> ForeignSpec::Opaque(absl::string_view op, absl::string_view doc) {
   auto spec = std::make_unique<OpSpec>();
   spec->name_ = std::string(op);
+  spec->doc_ = std::string(doc);
   spec->shape_fn_ = UnknownShape;
   // Nothing is known, so nothing may be assumed.
   spec->stateful_ = true;

@@ -18,8 +18,8 @@ class ForeignSpec {
   // The spec of a node that calls a function with this signature. InvalidArgument,
   // naming the argument or attr, if the signature contradicts itself.
   static absl::StatusOr<std::unique_ptr<OpSpec>> FromSignature(const OpDef& signature);
-  // OpSpec::is_opaque.
-  static std::unique_ptr<OpSpec> Opaque(absl::string_view op);
+  // OpSpec::is_opaque. `doc` says why, for an op that is known.
+  static std::unique_ptr<OpSpec> Opaque(absl::string_view op, absl::string_view doc = "");
 };
 
 }  // namespace nabla

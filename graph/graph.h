@@ -297,10 +297,12 @@ class Graph {
     std::vector<DType> dtypes;  // of the outputs, as are the shapes
     std::vector<Shape> shapes;
   };
-  // Completes desc->attrs, and finds out all that can be wrong but for the name.
-  absl::Status CheckDesc(NodeDesc* desc, CheckedDesc* checked) const;
+  // Completes desc->attrs, and finds out all that can be wrong but for the name. `spec`: nullptr if there is none.
+  absl::Status CheckDesc(const OpSpec* spec, NodeDesc* desc, CheckedDesc* checked) const;
   void LinkInputs(Node* node, const NodeDesc& desc);
   void UnlinkInputs(Node* node);
+  // AddNode with that spec, whatever FindSpec says of the op.
+  absl::StatusOr<Node*> AddNodeAs(const OpSpec* spec, NodeDesc desc);
   bool OwnsNode(const Node* node) const;
   bool OwnsOutput(Output output) const;
   Edge* LinkEdge(Edge* edge);

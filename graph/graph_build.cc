@@ -43,8 +43,7 @@ bool Accepts(DType expected, DType given) {
 
 }  // namespace
 
-absl::Status Graph::CheckDesc(NodeDesc* desc, CheckedDesc* checked) const {
-  const OpSpec* spec = FindSpec(desc->op);
+absl::Status Graph::CheckDesc(const OpSpec* spec, NodeDesc* desc, CheckedDesc* checked) const {
   if (spec == nullptr) {
     return absl::NotFoundError(absl::StrCat("node ", Quoted(desc->name), ": unknown op ", Quoted(desc->op),
                                             DidYouMean(registry_->Similar(desc->op))));
@@ -98,9 +97,14 @@ absl::Status Graph::CheckDesc(NodeDesc* desc, CheckedDesc* checked) const {
 
 absl::StatusOr<Node*> Graph::AddNode(NodeDesc desc) {
   const auto lock = Lock();
-  if (desc.name.empty() && FindSpec(desc.op) != nullptr) desc.name = names_.Unique(desc.op);
+  const OpSpec* const spec = FindSpec(desc.op);
+  return AddNodeAs(spec, std::move(desc));
+}
+
+absl::StatusOr<Node*> Graph::AddNodeAs(const OpSpec* spec, NodeDesc desc) {
+  if (desc.name.empty() && spec != nullptr) desc.name = names_.Unique(desc.op);
   CheckedDesc checked;
-  NABLA_RETURN_IF_ERROR(CheckDesc(&desc, &checked));
+  NABLA_RETURN_IF_ERROR(CheckDesc(spec, &desc, &checked));
   if (!IsValidNodeName(desc.name)) {
     return Annotate(absl::InvalidArgumentError("malformed name, expected letters, digits and any of _ . / - >"), desc);
   }

@@ -1,15 +1,13 @@
 #include "nabla/graph/graph_importer.h"
 
 #include <algorithm>
-#include <functional>
-#include <queue>
 #include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/types/optional.h"
 #include "nabla/graph/control_flow.h"
 #include "nabla/graph/error_text.h"
 #include "nabla/graph/foreign_spec.h"
@@ -36,25 +34,6 @@ int Intern(const std::string& text, std::vector<std::string>* texts, absl::flat_
 
 GraphImporter::GraphImporter(const ImportOptions& options, Graph* graph) : options_(options), graph_(graph) {}
 GraphImporter::~GraphImporter() = default;
-
-GraphImporter::InputRef GraphImporter::Parse(absl::string_view input) const {
-  InputRef ref = {Origin::kName, 0, 0};
-  absl::string_view name = input;
-  if (absl::ConsumePrefix(&name, "^")) {
-    ref.index = kControlSlot;
-  } else if (const size_t colon = name.rfind(':'); colon != absl::string_view::npos) {
-    const absl::string_view digits = name.substr(colon + 1);
-    const bool is_number = !digits.empty() && digits.size() <= 9 && (digits[0] != '0' || digits.size() == 1) &&
-                           std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (!is_number || !absl::SimpleAtoi(digits, &ref.index)) return ref;
-    name = name.substr(0, colon);
-  }
-  const auto it = by_name_.find(name);
-  if (it == by_name_.end()) return ref;
-  ref.origin = Origin::kRecord;
-  ref.at = it->second;
-  return ref;
-}
 
 absl::Status GraphImporter::AddRecord(NodeRecord* node) {
   const int32_t id = static_cast<int32_t>(records_.size());
@@ -114,14 +93,6 @@ absl::Status GraphImporter::AddRecord(NodeRecord* node) {
   }
   if (!node->foreign.empty()) foreign_.emplace(id, std::move(node->foreign));
   return absl::OkStatus();
-}
-
-std::string GraphImporter::InputName(const InputRef& input) const {
-  if (input.origin == Origin::kName) return names_[input.at];
-  const std::string& name =
-      input.origin == Origin::kRecord ? records_[input.at].name : mapped_[input.at].node()->name();
-  if (input.index == kControlSlot) return absl::StrCat("^", name);
-  return input.index == 0 ? name : absl::StrCat(name, ":", input.index);
 }
 
 std::string GraphImporter::Where(int record) const {
@@ -197,79 +168,16 @@ absl::Status GraphImporter::AddFunctions(FunctionDefLibrary&& library) {
   return graph_->functions().AddLibrary(std::move(library));
 }
 
-absl::Status GraphImporter::ResolveNames() {
-  for (InputRef& ref : inputs_) {
-    if (ref.origin != Origin::kName) continue;
-    const int32_t at = ref.at;
-    ref = Parse(names_[at]);
-    if (ref.origin == Origin::kName) ref.at = at;
-  }
-  NABLA_RETURN_IF_ERROR(ApplyInputMap());
-  for (size_t r = 0; r < records_.size(); ++r) {
-    const Record& record = records_[r];
-    for (uint32_t i = 0; i < record.num_inputs + record.num_control; ++i) {
-      const InputRef& ref = inputs_[record.first_input + i];
-      if (ref.origin != Origin::kName) continue;
-      const std::string& text = names_[ref.at];
-      absl::string_view name = text;
-      absl::ConsumePrefix(&name, "^");
-      name = name.substr(0, name.rfind(':'));
-      if (!IsValidNodeName(name) || by_name_.contains(name)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(Where(r), ": input ", i, " is ", Quoted(text), ", expected 'node', 'node:number' or '^node'"));
-      }
-      SimilarNames similar(name);
-      for (const Record& other : records_) similar.Consider(other.name);
-      return absl::InvalidArgumentError(absl::StrCat(Where(r), ": input ", i, " is ", Quoted(text),
-                                                     ", but the graph has no node ", Quoted(name),
-                                                     DidYouMean(similar.Take())));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status GraphImporter::ApplyInputMap() {
-  if (options_.input_map.empty()) return absl::OkStatus();
-  struct Target {
-    int32_t at;
-    bool used = false;
-  };
-  std::map<std::string, Target> targets;  // by the name that InputName gives
-  for (const auto& [from, to] : options_.input_map) {
-    const bool is_control = absl::StartsWith(from, "^");
-    if (!to || to.graph() != graph_ || to.index() < 0 || (!is_control && to.index() >= to.node()->num_outputs())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input_map: ", Quoted(from), " is mapped to what is no tensor of the graph"));
-    }
-    const std::string key(absl::StripSuffix(from, ":0"));
-    targets[key] = Target{static_cast<int32_t>(mapped_.size())};
-    mapped_.push_back(to);
-  }
-  for (InputRef& ref : inputs_) {
-    const auto it = targets.find(std::string(absl::StripSuffix(InputName(ref), ":0")));
-    if (it == targets.end()) continue;
-    it->second.used = true;
-    const bool is_control = ref.index == kControlSlot || absl::StartsWith(it->first, "^");
-    ref.origin = Origin::kGraph;
-    ref.at = it->second.at;
-    ref.index = is_control ? kControlSlot : mapped_[ref.at].index();
-  }
-  for (const auto& [key, target] : targets) {
-    if (!target.used && Parse(key).origin == Origin::kName) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input_map: the graph to import neither has nor uses ", Quoted(key)));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status GraphImporter::CountOpaqueOutputs() {
   outputs_left_ = kFreeOutputs + kOutputsPerNode * static_cast<int64_t>(records_.size());
   for (const InputRef& ref : inputs_) {
     if (ref.origin != Origin::kRecord || ref.index == kControlSlot) continue;
     Record& source = records_[ref.at];
-    if (ref.index < source.num_outputs_used || !ops_[source.op].spec->is_opaque()) continue;
-    outputs_left_ -= ref.index + 1 - source.num_outputs_used;
+    if (ref.index < source.num_outputs_used) continue;
+    const bool is_opaque = ops_[source.op].spec->is_opaque();
+    // A node of a known op may turn out to contradict its spec.
+    if (!is_opaque && !options_.allow_unsupported) continue;
+    if (is_opaque) outputs_left_ -= ref.index + 1 - source.num_outputs_used;
     source.num_outputs_used = ref.index + 1;
     if (outputs_left_ < 0) {
       return absl::ResourceExhaustedError(absl::StrCat(Where(ref.at), ": output ", ref.index,
@@ -282,93 +190,6 @@ absl::Status GraphImporter::CountOpaqueOutputs() {
     if (ops_[record.op].is_merge) record.num_outputs_used = std::max(record.num_outputs_used, 1);
   }
   return absl::OkStatus();
-}
-
-bool GraphImporter::IsBackEdge(int consumer, const InputRef& input) const {
-  return input.origin == Origin::kRecord && input.index != kControlSlot && ops_[records_[consumer].op].is_merge &&
-         ops_[records_[input.at].op].is_next_iteration;
-}
-
-absl::Status GraphImporter::Order() {
-  const int32_t count = static_cast<int32_t>(records_.size());
-  std::vector<int32_t> waiting(count, 0);  // inputs that are still to come
-  bool in_order = true;
-  for (int32_t r = 0; r < count; ++r) {
-    const Record& record = records_[r];
-    for (uint32_t i = record.first_input; i < record.first_input + record.num_inputs + record.num_control; ++i) {
-      if (inputs_[i].origin != Origin::kRecord || IsBackEdge(r, inputs_[i])) continue;
-      ++waiting[r];
-      in_order = in_order && inputs_[i].at < r;
-    }
-  }
-  if (in_order) return absl::OkStatus();
-
-  // The consumers of each record, as ranges of one array.
-  std::vector<uint32_t> end(count + 1, 0);
-  for (int32_t r = 0; r < count; ++r) {
-    const Record& record = records_[r];
-    for (uint32_t i = record.first_input; i < record.first_input + record.num_inputs + record.num_control; ++i) {
-      if (inputs_[i].origin == Origin::kRecord && !IsBackEdge(r, inputs_[i])) ++end[inputs_[i].at + 1];
-    }
-  }
-  for (int32_t r = 0; r < count; ++r) end[r + 1] += end[r];
-  std::vector<int32_t> consumers(end[count]);
-  std::vector<uint32_t> next(end.begin(), end.end() - 1);
-  for (int32_t r = 0; r < count; ++r) {
-    const Record& record = records_[r];
-    for (uint32_t i = record.first_input; i < record.first_input + record.num_inputs + record.num_control; ++i) {
-      if (inputs_[i].origin == Origin::kRecord && !IsBackEdge(r, inputs_[i])) consumers[next[inputs_[i].at]++] = r;
-    }
-  }
-  std::priority_queue<int32_t, std::vector<int32_t>, std::greater<int32_t>> ready;
-  for (int32_t r = 0; r < count; ++r) {
-    if (waiting[r] == 0) ready.push(r);
-  }
-  order_.reserve(count);
-  while (!ready.empty()) {
-    const int32_t r = ready.top();
-    ready.pop();
-    order_.push_back(r);
-    for (uint32_t i = end[r]; i < end[r + 1]; ++i) {
-      if (--waiting[consumers[i]] == 0) ready.push(consumers[i]);
-    }
-  }
-  return static_cast<int32_t>(order_.size()) == count ? absl::OkStatus() : DescribeCycle(waiting);
-}
-
-absl::Status GraphImporter::DescribeCycle(const std::vector<int32_t>& waiting) const {
-  // Whatever waits has an input that waits, so that going up leads into a cycle.
-  int32_t r = static_cast<int32_t>(std::find_if(waiting.begin(), waiting.end(), [](int32_t w) { return w > 0; }) -
-                                   waiting.begin());
-  std::vector<int32_t> path;
-  std::vector<int32_t> place(records_.size(), -1);  // on the path
-  while (place[r] < 0) {
-    place[r] = static_cast<int32_t>(path.size());
-    path.push_back(r);
-    const Record& record = records_[r];
-    for (uint32_t i = record.first_input; i < record.first_input + record.num_inputs + record.num_control; ++i) {
-      const InputRef& ref = inputs_[i];
-      if (ref.origin != Origin::kRecord || IsBackEdge(r, ref) || waiting[ref.at] == 0) continue;
-      r = ref.at;
-      break;
-    }
-  }
-  // The path goes against the edges.
-  std::vector<int32_t> cycle(path.begin() + place[r], path.end());
-  std::reverse(cycle.begin(), cycle.end());
-  std::rotate(cycle.begin(), std::min_element(cycle.begin(), cycle.end()), cycle.end());
-  std::string text = Quoted(records_[cycle[0]].name);
-  constexpr size_t kShown = 6;
-  for (size_t i = 1; i < cycle.size(); ++i) {
-    if (cycle.size() > kShown && i == kShown - 1) {
-      absl::StrAppend(&text, " -> ... (", cycle.size() - kShown, " more)");
-      i = cycle.size() - 1;
-    }
-    absl::StrAppend(&text, " -> ", Quoted(records_[cycle[i]].name));
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("the nodes ", text, " -> ", Quoted(records_[cycle[0]].name),
-                   " form a cycle, expected only cycles from a NextIteration to a Merge"));
 }
 
 void GraphImporter::PrefixReferences(const OpInfo& op, AttrMap* attrs) const {
@@ -460,11 +281,17 @@ absl::Status GraphImporter::AddNode(int r) {
     }
     for (const AttrMap::Entry& attr : unknown_attrs) desc.attrs.Erase(attr.first);
   }
-  NABLA_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(std::move(desc)));
+  absl::optional<NodeDesc> again;
+  if (options_.allow_unsupported && !op.spec->is_opaque()) again = desc;
+  absl::StatusOr<Node*> added = graph_->AddNode(std::move(desc));
+  if (!added.ok() && again.has_value()) added = AddContradicting(r, *std::move(again), added.status());
+  if (!added.ok()) return added.status();
+  Node* const node = *added;
   nodes_[r] = node;
   if (op.spec->is_opaque()) {
     node->outputs_.resize(record.num_outputs_used);
   } else {
+    if (node->spec().is_opaque()) node->outputs_.resize(std::min<int64_t>(record.num_outputs_used, outputs_left_ + 1));
     outputs_left_ -= node->num_outputs();
     if (outputs_left_ < 0) {
       return absl::ResourceExhaustedError(absl::StrCat(Where(r), ": has ", node->num_outputs(),
@@ -477,6 +304,20 @@ absl::Status GraphImporter::AddNode(int r) {
     graph_->SetForeignFields(node, std::move(it->second));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Node*> GraphImporter::AddContradicting(int r, NodeDesc desc, const absl::Status& why) {
+  const std::string& op = ops_[records_[r].op].name;
+  // The message without the node, which stands beside it.
+  absl::string_view reason = why.message();
+  if (const size_t end = reason.find("): "); end != absl::string_view::npos) reason.remove_prefix(end + 3);
+  const bool is_new = !graph_->local_specs_.contains(op);
+  const OpSpec* const spec = graph_->AddLocalSpec(ForeignSpec::Opaque(op, reason));
+  absl::StatusOr<Node*> node = graph_->AddNodeAs(spec, std::move(desc));
+  if (is_new) local_specs_.push_back(op);
+  if (!node.ok()) return why;
+  if (is_new) unsupported_.emplace(absl::StrCat("op ", op, ", which has a spec that says: ", reason), r);
+  return node;
 }
 
 absl::Status GraphImporter::AddNodes() {

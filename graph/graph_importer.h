@@ -71,6 +71,8 @@ class GraphImporter {
   absl::Status DescribeCycle(const std::vector<int32_t>& waiting) const;
   absl::Status AddNodes();
   absl::Status AddNode(int record);
+  // As if the op were not known; `why` is the error of its spec. For lenient imports.
+  absl::StatusOr<Node*> AddContradicting(int record, NodeDesc desc, const absl::Status& why);
   absl::Status CheckReferences(int record, const NodeDesc& desc) const;
   absl::Status AddBackEdges();
   absl::Status LookUpResults(ImportResult* result) const;

@@ -164,7 +164,7 @@ absl::Status Graph::Morph(Node* node, NodeDesc desc) {
   if (!OwnsNode(node)) return absl::InvalidArgumentError("the node to change belongs to another graph");
   desc.name = node->name();
   CheckedDesc checked;
-  NABLA_RETURN_IF_ERROR(CheckDesc(&desc, &checked));
+  NABLA_RETURN_IF_ERROR(CheckDesc(FindSpec(desc.op), &desc, &checked));
   const auto error = [&](absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat(Label(*node), " cannot become a ", desc.op, ": ", what));
   };

@@ -33,8 +33,9 @@ struct ImportOptions {
   // Names and tensors to look up after prefixing, into ImportResult (NotFound if absent).
   std::vector<std::string> return_outputs;
   std::vector<std::string> return_nodes;
-  // An op or attr that is not known is kept (with outputs of unknown dtype, as many as are used) and listed in
-  // ImportResult::unsupported, instead of being refused. Such a graph can be shown and exported, not run.
+  // An op or attr that is not known, or a node that contradicts its op's spec, is kept (with outputs of unknown dtype,
+  // as many as are used) and listed in ImportResult::unsupported, instead of being refused. Such a graph can be shown
+  // and exported, not run.
   bool allow_unsupported = false;
   // Default device for nodes that have none.
   std::string default_device;

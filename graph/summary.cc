@@ -108,7 +108,13 @@ class Summarizer {
       VisitUses(node);
     }
     if (node.spec().is_opaque()) {
-      unsupported_ops_.emplace(op, use.first_id);
+      Use& opaque_use = unsupported_ops_[op];
+      if (opaque_use.count++ == 0) {
+        opaque_use.first_id = node.id();
+        opaque_use.first = node.name();
+      }
+      // Of an op that is known, a node that contradicts its spec.
+      if (graph_.registry().Find(op) != nullptr) contradictions_.emplace(op, node.spec().doc());
       return;
     }
     for (const auto& [name, value] : node.attrs()) {
@@ -213,11 +219,13 @@ class Summarizer {
 
   void AddUnsupported() {
     std::vector<std::pair<int, std::string>> found;  // in the order of the nodes
-    for (const auto& [op, first_id] : unsupported_ops_) {
-      const Use& use = ops_[op];
-      found.emplace_back(first_id, use.count == 1
-                                       ? absl::StrCat("op ", op, " (node ", use.first, ")")
-                                       : absl::StrCat("op ", op, " (", use.count, " nodes, first: ", use.first, ")"));
+    for (const auto& [op, use] : unsupported_ops_) {
+      std::string text = use.count == 1 ? absl::StrCat("op ", op, " (node ", use.first, ")")
+                                        : absl::StrCat("op ", op, " (", use.count, " nodes, first: ", use.first, ")");
+      if (const auto why = contradictions_.find(op); why != contradictions_.end()) {
+        absl::StrAppend(&text, ": ", OneLine(why->second));
+      }
+      found.emplace_back(use.first_id, std::move(text));
     }
     for (const auto& [key, use] : unsupported_attrs_) {
       found.emplace_back(
@@ -237,7 +245,8 @@ class Summarizer {
   const SummaryOptions& options_;
   GraphSummary summary_;
   std::map<std::string, Use> ops_;
-  std::map<std::string, int> unsupported_ops_;
+  std::map<std::string, Use> unsupported_ops_;
+  std::map<std::string, std::string> contradictions_;  // op -> what is wrong with its first such node
   std::map<std::pair<std::string, std::string>, Use> unsupported_attrs_;  // (op, attr)
   std::map<std::string, Use> unsupported_in_functions_;
 };

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "nabla/graph/export.h"
 #include "nabla/graph/function_library.h"
+#include "nabla/graph/summary.h"
 #include "nabla/graph/verifier.h"
 #include "nabla/proto/graph.pb.h"
 #include "nabla/tests/graph/small_ops.h"
@@ -369,6 +370,42 @@ TEST(ImportTest, LenientImportKeepsWhatItDoesNotKnow) {
   // What lenient import let in does not become known to a strict one.
   EXPECT_THAT(std::string(Import(&graph, Unary("Foo", "h", "y") + Placeholder("y4")).message()),
               HasSubstr("unknown op 'Foo'"));
+}
+
+TEST(ImportTest, LenientImportKeepsNodesThatContradictTheirSpecs) {
+  Graph graph(&SmallOps());
+  ImportOptions options;
+  options.allow_unsupported = true;
+  ImportResult result;
+  const std::string two_inputs =
+      "node { name: 'y' op: 'Sqrt' input: 'x' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }";
+  const std::string text = Placeholder("x") + Unary("Sqrt", "good", "x") + two_inputs + Unary("Sqrt", "z", "y:1") +
+                           "node { name: 'n' op: 'Sqrt' input: 'z' }";
+  const absl::Status status = Import(&graph, text, options, &result);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(result.unsupported,
+              ElementsAre("op Sqrt, which has a spec that says: has 2 inputs, expected 1 (node y)"));
+  EXPECT_FALSE(graph.FindNode("good")->spec().is_opaque());
+  const Node* y = graph.FindNode("y");
+  EXPECT_TRUE(y->spec().is_opaque());
+  EXPECT_EQ(y->op(), "Sqrt");
+  EXPECT_EQ(y->num_inputs(), 2);
+  EXPECT_EQ(y->num_outputs(), 2);
+  EXPECT_EQ(graph.FindNode("z")->output_dtype(0), DType::kFloat);
+  EXPECT_TRUE(graph.FindNode("n")->spec().is_opaque());
+  EXPECT_THAT(Summarize(graph).unsupported, ElementsAre("op Sqrt (2 nodes, first: y): has 2 inputs, expected 1"));
+  // It goes out as it came in.
+  GraphDef written;
+  ASSERT_TRUE(ExportGraphDef(graph, {}, &written).ok());
+  EXPECT_EQ(written.node(2).input_size(), 2);
+  // A strict import, into the same graph, still refuses it.
+  EXPECT_THAT(std::string(Import(&graph, Placeholder("x2") + "node { name: 'y2' op: 'Sqrt' input: 'x2' input: 'x2' "
+                                                             "attr { key: 'T' value { type: DT_FLOAT } } }")
+                              .message()),
+              HasSubstr("node 'y2' (op Sqrt): has 2 inputs, expected 1"));
+  // However many outputs are said to be used.
+  Graph small(&SmallOps());
+  EXPECT_FALSE(Import(&small, Placeholder("x") + two_inputs + Unary("Sqrt", "z", "y:999999999"), options).ok());
 }
 
 TEST(ImportTest, LenientImportOfALoopOfUnknownOps) {
