@@ -32,7 +32,7 @@ void ShortestNarrow(DType dtype, uint16_t bits, Decimal* decimal) {
   const double value = NarrowToFloat(dtype, bits);
   const double below = NarrowToFloat(dtype, static_cast<uint16_t>(bits - 1));
   double above = NarrowToFloat(dtype, static_cast<uint16_t>(bits + 1));
-  if (!std::isfinite(above)) above = value + (value - below);
+  if (!std::isfinite(above) || above < value) above = value + (value - below);
   const double low = (value + below) / 2;
   const double high = (value + above) / 2;
   const bool even = (bits & 1) == 0;
@@ -50,18 +50,35 @@ void ShortestNarrow(DType dtype, uint16_t bits, Decimal* decimal) {
   }
 }
 
-float Float8ToFloat(int exponent_bits, int mantissa_bits, bool has_infinity, uint8_t bits) {
-  const int mantissa = bits & ((1 << mantissa_bits) - 1);
-  const int exponent = (bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
-  const int bias = (1 << (exponent_bits - 1)) - 1;
-  const float sign = (bits & 0x80) != 0 ? -1.0f : 1.0f;
-  if (exponent == (1 << exponent_bits) - 1) {
-    if (has_infinity && mantissa == 0) return sign * std::numeric_limits<float>::infinity();
-    // Without infinities only all ones is a NaN, the rest of that exponent are numbers.
-    if (has_infinity || mantissa == (1 << mantissa_bits) - 1) return std::numeric_limits<float>::quiet_NaN();
+// A float of a byte or less.
+struct TinyFormat {
+  int exponent_bits;
+  int mantissa_bits;
+  int bias;
+  enum {
+    kIeee,          // infinities and NaNs have the largest exponent
+    kOneNan,        // all ones; no infinities
+    kNoNan,         // every bit pattern is a number
+    kUnsignedZero,  // the NaN is what would be -0; no infinities
+  } special;
+};
+
+float TinyToFloat(const TinyFormat& format, uint8_t bits) {
+  const int mantissa = bits & ((1 << format.mantissa_bits) - 1);
+  const int exponent = (bits >> format.mantissa_bits) & ((1 << format.exponent_bits) - 1);
+  const int sign_bit = 1 << (format.mantissa_bits + format.exponent_bits);
+  const float sign = (bits & sign_bit) != 0 ? -1.0f : 1.0f;
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  if (format.special == TinyFormat::kUnsignedZero && bits == sign_bit) return kNan;
+  if (exponent == (1 << format.exponent_bits) - 1) {
+    if (format.special == TinyFormat::kIeee) {
+      return mantissa == 0 ? sign * std::numeric_limits<float>::infinity() : kNan;
+    }
+    if (format.special == TinyFormat::kOneNan && mantissa == (1 << format.mantissa_bits) - 1) return kNan;
   }
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), 1 - bias - mantissa_bits);
-  return sign * std::ldexp(static_cast<float>(mantissa + (1 << mantissa_bits)), exponent - bias - mantissa_bits);
+  const int scale = -format.bias - format.mantissa_bits;
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), 1 + scale);
+  return sign * std::ldexp(static_cast<float>(mantissa + (1 << format.mantissa_bits)), exponent + scale);
 }
 
 template <typename T>
@@ -80,9 +97,17 @@ float NarrowToFloat(DType dtype, uint16_t bits) {
     case DType::kBFloat16:
       return static_cast<float>(BFloat16::FromBits(bits));
     case DType::kFloat8E5M2:
-      return Float8ToFloat(5, 2, /*has_infinity=*/true, static_cast<uint8_t>(bits));
+      return TinyToFloat({5, 2, 15, TinyFormat::kIeee}, static_cast<uint8_t>(bits));
     case DType::kFloat8E4M3FN:
-      return Float8ToFloat(4, 3, /*has_infinity=*/false, static_cast<uint8_t>(bits));
+      return TinyToFloat({4, 3, 7, TinyFormat::kOneNan}, static_cast<uint8_t>(bits));
+    case DType::kFloat8E4M3FNUZ:
+      return TinyToFloat({4, 3, 8, TinyFormat::kUnsignedZero}, static_cast<uint8_t>(bits));
+    case DType::kFloat8E4M3B11FNUZ:
+      return TinyToFloat({4, 3, 11, TinyFormat::kUnsignedZero}, static_cast<uint8_t>(bits));
+    case DType::kFloat8E5M2FNUZ:
+      return TinyToFloat({5, 2, 16, TinyFormat::kUnsignedZero}, static_cast<uint8_t>(bits));
+    case DType::kFloat4E2M1FN:
+      return TinyToFloat({2, 1, 1, TinyFormat::kNoNan}, static_cast<uint8_t>(bits));
     default:
       return 0;
   }
@@ -101,7 +126,7 @@ Decimal ToDecimal(DType dtype, const void* element) {
     const size_t size = DTypeSize(dtype);
     std::memcpy(&bits, element, size);
     decimal.value = NarrowToFloat(dtype, bits);
-    bits &= size == 1 ? 0x7f : 0x7fff;
+    bits &= dtype == DType::kFloat4E2M1FN ? 0x07 : size == 1 ? 0x7f : 0x7fff;
   }
   decimal.negative = std::signbit(decimal.value);
   if (std::isnan(decimal.value)) {

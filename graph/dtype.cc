@@ -23,7 +23,7 @@ struct Info {
   uint8_t traits = 0;
 };
 
-constexpr int kNumTypes = static_cast<int>(DType::kUInt4) + 1;
+constexpr int kNumTypes = static_cast<int>(DType::kFloat4E2M1FN) + 1;
 
 // By enum value; a row without a name is a value that no type has.
 constexpr Info kInfo[kNumTypes] = {
@@ -53,11 +53,14 @@ constexpr Info kInfo[kNumTypes] = {
     {"uint64_ref", "DT_UINT64_REF", 8, kPod | kInteger | kUnsignedInteger},
     {"float8_e5m2_ref", "DT_FLOAT8_E5M2_REF", 1, kPod | kFloating},
     {"float8_e4m3fn_ref", "DT_FLOAT8_E4M3FN_REF", 1, kPod | kFloating},
-    {},
-    {},
-    {},
+    {"float8_e4m3fnuz_ref", "DT_FLOAT8_E4M3FNUZ_REF", 1, kPod | kFloating},
+    {"float8_e4m3b11fnuz_ref", "DT_FLOAT8_E4M3B11FNUZ_REF", 1, kPod | kFloating},
+    {"float8_e5m2fnuz_ref", "DT_FLOAT8_E5M2FNUZ_REF", 1, kPod | kFloating},
     {"int4_ref", "DT_INT4_REF", 1, kPod | kInteger},
     {"uint4_ref", "DT_UINT4_REF", 1, kPod | kInteger | kUnsignedInteger},
+    {"int2_ref", "DT_INT2_REF", 1, kPod | kInteger},
+    {"uint2_ref", "DT_UINT2_REF", 1, kPod | kInteger | kUnsignedInteger},
+    {"float4_e2m1fn_ref", "DT_FLOAT4_E2M1FN_REF", 1, kPod | kFloating},
 };
 constexpr size_t kRefSuffix = 4;  // the length of "_ref"
 
@@ -112,6 +115,7 @@ DType MakeRef(DType dtype) {
 
 size_t DTypeSize(DType dtype) { return InfoOf(dtype).size; }
 bool IsFloating(DType dtype) { return Has(dtype, kFloating); }
+bool IsTinyFloat(DType dtype) { return IsFloating(dtype) && DTypeSize(dtype) == 1; }
 bool IsComplex(DType dtype) { return Has(dtype, kComplex); }
 bool IsInteger(DType dtype) { return Has(dtype, kInteger); }
 bool IsUnsigned(DType dtype) { return Has(dtype, kUnsignedInteger); }

@@ -50,8 +50,14 @@ enum class DType : uint8_t {
   kUInt64 = 23,
   kFloat8E5M2 = 24,
   kFloat8E4M3FN = 25,
+  kFloat8E4M3FNUZ = 26,
+  kFloat8E4M3B11FNUZ = 27,
+  kFloat8E5M2FNUZ = 28,
   kInt4 = 29,
   kUInt4 = 30,
+  kInt2 = 31,
+  kUInt2 = 32,
+  kFloat4E2M1FN = 33,
 };
 
 // Reference types (DT_FLOAT_REF = 101, …) are the base type plus this offset. They occur only in imported graphs.
@@ -74,9 +80,11 @@ bool IsRef(DType dtype);
 DType BaseDType(DType dtype);  // without the reference offset
 DType MakeRef(DType dtype);
 
-// Bytes of one element as this library stores it; 0 for kInvalid and unknown values. int4 types take one byte.
+// Bytes of one element as this library stores it; 0 for kInvalid and unknown values. Types narrower than a byte take
+// one.
 size_t DTypeSize(DType dtype);
-bool IsFloating(DType dtype);  // half, bfloat16, float, double, the float8 types
+bool IsFloating(DType dtype);   // half, bfloat16, float, double, the float8 and float4 types
+bool IsTinyFloat(DType dtype);  // the float8 and float4 types: one byte each, kept and shown but not computed with
 bool IsComplex(DType dtype);
 bool IsInteger(DType dtype);  // signed or unsigned, not quantized, not bool
 bool IsUnsigned(DType dtype);

@@ -232,7 +232,7 @@ std::string DescrOf(const Tensor& tensor, int64_t string_size) {
   if (dtype == DType::kString) return absl::StrCat("|S", string_size);
   if (dtype == DType::kHalf || dtype == DType::kFloat || dtype == DType::kDouble) return sized("<f");
   if (IsComplex(dtype)) return sized("<c");
-  if (dtype == DType::kInt4 || dtype == DType::kUInt4) return "";
+  if (dtype == DType::kInt4 || dtype == DType::kUInt4 || dtype == DType::kInt2 || dtype == DType::kUInt2) return "";
   if (IsInteger(dtype))
     return absl::StrCat(DTypeSize(dtype) == 1 ? "|" : "<", IsUnsigned(dtype) ? "u" : "i", DTypeSize(dtype));
   return "";

@@ -143,8 +143,16 @@ int64_t Product(const Shape& shape, int first, int last) {
 }  // namespace
 
 bool PartialValue::Supports(DType dtype) {
-  return dtype == DType::kBool || (IsInteger(dtype) && dtype != DType::kUInt64 && dtype != DType::kInt4 &&
-                                   dtype != DType::kUInt4 && !IsRef(dtype));
+  switch (dtype) {
+    case DType::kUInt64:
+    case DType::kInt4:
+    case DType::kUInt4:
+    case DType::kInt2:
+    case DType::kUInt2:
+      return false;
+    default:
+      return dtype == DType::kBool || (IsInteger(dtype) && !IsRef(dtype));
+  }
 }
 
 absl::optional<PartialValue> PartialValue::Unknown(DType dtype, const Shape& shape) {

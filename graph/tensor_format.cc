@@ -185,10 +185,12 @@ std::vector<std::string> PlainWords(const Tensor& tensor, const std::vector<int6
     case DType::kInt8:
     case DType::kQInt8:
     case DType::kInt4:
+    case DType::kInt2:
       return IntegerWords<int8_t>(tensor, indices);
     case DType::kUInt8:
     case DType::kQUInt8:
     case DType::kUInt4:
+    case DType::kUInt2:
       return IntegerWords<uint8_t>(tensor, indices);
     case DType::kInt16:
     case DType::kQInt16:

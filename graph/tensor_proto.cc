@@ -76,20 +76,28 @@ absl::Status FillStrings(const TensorProto& proto, Tensor* tensor) {
       "string_val", proto.string_val(), [](const std::string& entry) { return entry; }, tensor);
 }
 
-int8_t SignExtendNibble(uint8_t byte) { return static_cast<int8_t>(static_cast<int8_t>(byte << 4) >> 4); }
+// The lowest kBits of a byte as a signed number.
+template <int kBits>
+int8_t SignExtend(uint8_t byte) {
+  return static_cast<int8_t>(static_cast<int8_t>(byte << (8 - kBits)) >> (8 - kBits));
+}
 
-absl::Status FillFloat8(const std::string& field, Tensor* tensor) {
+absl::Status FillTinyFloat(const std::string& field, Tensor* tensor) {
   const int64_t count = static_cast<int64_t>(field.size());
   const int64_t n = tensor->num_elements();
   if (count > n) return TooManyValues("float8_val", count, *tensor);
   uint8_t* out = tensor->data<uint8_t>();
   std::copy(field.begin(), field.end(), out);
+  if (tensor->dtype() == DType::kFloat4E2M1FN) {
+    for (int64_t i = 0; i < count; ++i) out[i] &= 15;
+  }
   std::fill(out + count, out + n, count > 0 ? out[count - 1] : 0);
   return absl::OkStatus();
 }
 
 // Elements from the typed field of the tensor's dtype.
 absl::Status FillFromValues(const TensorProto& proto, Tensor* tensor) {
+  if (IsTinyFloat(tensor->dtype())) return FillTinyFloat(proto.float8_val(), tensor);
   switch (tensor->dtype()) {
     case DType::kFloat:
       return FillCast<float>("float_val", proto.float_val(), tensor);
@@ -112,11 +120,16 @@ absl::Status FillFromValues(const TensorProto& proto, Tensor* tensor) {
       return FillCast<uint16_t>("int_val", proto.int_val(), tensor);
     case DType::kInt4:
       return FillFrom<int8_t>(
-          "int_val", proto.int_val(), [](int32_t entry) { return SignExtendNibble(static_cast<uint8_t>(entry)); },
-          tensor);
+          "int_val", proto.int_val(), [](int32_t entry) { return SignExtend<4>(static_cast<uint8_t>(entry)); }, tensor);
     case DType::kUInt4:
       return FillFrom<uint8_t>(
           "int_val", proto.int_val(), [](int32_t entry) { return static_cast<uint8_t>(entry & 15); }, tensor);
+    case DType::kInt2:
+      return FillFrom<int8_t>(
+          "int_val", proto.int_val(), [](int32_t entry) { return SignExtend<2>(static_cast<uint8_t>(entry)); }, tensor);
+    case DType::kUInt2:
+      return FillFrom<uint8_t>(
+          "int_val", proto.int_val(), [](int32_t entry) { return static_cast<uint8_t>(entry & 3); }, tensor);
     case DType::kHalf:
     case DType::kBFloat16:
       return FillCast<uint16_t>("half_val", proto.half_val(), tensor);
@@ -132,9 +145,6 @@ absl::Status FillFromValues(const TensorProto& proto, Tensor* tensor) {
       return FillComplex<float>("scomplex_val", proto.scomplex_val(), tensor);
     case DType::kComplex128:
       return FillComplex<double>("dcomplex_val", proto.dcomplex_val(), tensor);
-    case DType::kFloat8E5M2:
-    case DType::kFloat8E4M3FN:
-      return FillFloat8(proto.float8_val(), tensor);
     case DType::kString:
       return FillStrings(proto, tensor);
     default:
@@ -156,10 +166,17 @@ absl::Status CheckContent(Tensor* tensor) {
       }
       break;
     case DType::kInt4:
-      for (size_t i = 0; i < n; ++i) bytes[i] = static_cast<uint8_t>(SignExtendNibble(bytes[i]));
+      for (size_t i = 0; i < n; ++i) bytes[i] = static_cast<uint8_t>(SignExtend<4>(bytes[i]));
       break;
     case DType::kUInt4:
+    case DType::kFloat4E2M1FN:
       for (size_t i = 0; i < n; ++i) bytes[i] &= 15;
+      break;
+    case DType::kInt2:
+      for (size_t i = 0; i < n; ++i) bytes[i] = static_cast<uint8_t>(SignExtend<2>(bytes[i]));
+      break;
+    case DType::kUInt2:
+      for (size_t i = 0; i < n; ++i) bytes[i] &= 3;
       break;
     default:
       break;
@@ -274,11 +291,13 @@ void AddValue(const Tensor& tensor, TensorProto* proto) {
     case DType::kInt8:
     case DType::kQInt8:
     case DType::kInt4:
+    case DType::kInt2:
       proto->add_int_val(tensor.scalar<int8_t>());
       break;
     case DType::kUInt8:
     case DType::kQUInt8:
     case DType::kUInt4:
+    case DType::kUInt2:
       proto->add_int_val(tensor.scalar<uint8_t>());
       break;
     case DType::kUInt16:
@@ -309,11 +328,8 @@ void AddValue(const Tensor& tensor, TensorProto* proto) {
       proto->add_dcomplex_val(tensor.scalar<std::complex<double>>().real());
       proto->add_dcomplex_val(tensor.scalar<std::complex<double>>().imag());
       break;
-    case DType::kFloat8E5M2:
-    case DType::kFloat8E4M3FN:
-      proto->set_float8_val(tensor.raw_data(), 1);
-      break;
     default:
+      if (IsTinyFloat(tensor.dtype())) proto->set_float8_val(tensor.raw_data(), 1);
       break;
   }
 }

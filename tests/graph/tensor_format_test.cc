@@ -154,6 +154,23 @@ TEST(ValuesToStringTest, Float8) {
   EXPECT_EQ(Bits8(DType::kFloat8E4M3FN, {0x3c, 0x7e, 0x7f, 0xff}).ToString(), "float8_e4m3fn [4] [1.5 450 nan nan]");
 }
 
+// Values from TensorFlow's types of the same names, in as few digits as tell them from their neighbors: the first is
+// 1, -1, 2^-7, the second 2^-3, -2^-3, 1. 0x80 is the only NaN where there is no -0.
+TEST(ValuesToStringTest, Float8WithoutNegativeZero) {
+  EXPECT_EQ(Bits8(DType::kFloat8E4M3FNUZ, {0x40, 0xc0, 0x08, 0x80}).ToString(), "float8_e4m3fnuz [4] [1 -1 0.008 nan]");
+  EXPECT_EQ(Bits8(DType::kFloat8E4M3B11FNUZ, {0x40, 0xc0, 0x58, 0x80}).ToString(),
+            "float8_e4m3b11fnuz [4] [0.13 -0.13 1 nan]");
+  EXPECT_EQ(Bits8(DType::kFloat8E5M2FNUZ, {0x40, 0xc0, 0x3c, 0x80}).ToString(), "float8_e5m2fnuz [4] [1 -1 0.5 nan]");
+}
+
+TEST(ValuesToStringTest, TypesOfAFewBits) {
+  EXPECT_EQ(Bits8(DType::kFloat4E2M1FN, {0, 1, 2, 3, 4, 5, 6, 7}).ToString(),
+            "float4_e2m1fn [8] [0 0.5 1 1.5 2 3 4 6]");
+  EXPECT_EQ(Bits8(DType::kFloat4E2M1FN, {8, 9, 15}).ToString(), "float4_e2m1fn [3] [-0 -0.5 -6]");
+  EXPECT_EQ(Bits8(DType::kInt2, {1, 0xfe}).ValuesToString(), "[ 1 -2]");
+  EXPECT_EQ(Bits8(DType::kUInt2, {1, 3}).ValuesToString(), "[1 3]");
+}
+
 TEST(ValuesToStringTest, ElisionIsPerDimension) {
   EXPECT_EQ(Iota({2, 1000}).ValuesToString(),
             "[[0.000e+00 1.000e+00 2.000e+00 ... 9.970e+02 9.980e+02 9.990e+02]\n"

@@ -179,7 +179,7 @@ TEST(TensorFromProtoTest, WrongDTypes) {
   EXPECT_THAT(Message(Error("dtype: DT_INVALID")), HasSubstr("unknown dtype 0"));
   EXPECT_THAT(Message(Error("dtype: DT_FLOAT_REF float_val: 1")), HasSubstr("unknown dtype 101"));
   TensorProto proto;
-  for (int number : {26, 31, 99, 257, 1000, -1, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
+  for (int number : {34, 50, 99, 257, 1000, -1, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
     proto.set_dtype(static_cast<DataType>(number));
     EXPECT_EQ(Error(proto).code(), absl::StatusCode::kInvalidArgument) << number;
   }
@@ -238,6 +238,39 @@ TEST(TensorFromProtoTest, MoreValuesThanElements) {
   }
   EXPECT_EQ(Error("dtype: DT_COMPLEX64 tensor_shape { dim { size: 2 } } scomplex_val: 1").code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+// As TensorFlow reads these messages, and writes them.
+TEST(TensorFromProtoTest, TypesOfAFewBits) {
+  struct Case {
+    const char* dtype;
+    const char* values;
+    std::vector<uint8_t> want;
+  };
+  const Case kCases[] = {
+      {"DT_FLOAT8_E4M3FNUZ", "float8_val: '\\001\\300'", {1, 0xc0, 0xc0}},
+      {"DT_FLOAT8_E4M3B11FNUZ", "float8_val: '\\001\\300'", {1, 0xc0, 0xc0}},
+      {"DT_FLOAT8_E5M2FNUZ", "float8_val: '\\001\\300'", {1, 0xc0, 0xc0}},
+      {"DT_FLOAT4_E2M1FN", "float8_val: '\\001\\300'", {1, 0, 0}},
+      {"DT_INT2", "int_val: 1 int_val: 7 int_val: -3", {1, 0xff, 1}},
+      {"DT_UINT2", "int_val: 1 int_val: 7 int_val: -3", {1, 3, 1}},
+      {"DT_INT2", "tensor_content: '\\001\\002\\007'", {1, 0xfe, 0xff}},
+      {"DT_UINT2", "tensor_content: '\\001\\002\\007'", {1, 2, 3}},
+      {"DT_FLOAT4_E2M1FN", "tensor_content: '\\001\\002\\067'", {1, 2, 7}},
+  };
+  for (const Case& test : kCases) {
+    SCOPED_TRACE(test.dtype);
+    const absl::StatusOr<Tensor> tensor =
+        TensorFromProto(Parse(absl::StrCat("dtype: ", test.dtype, " tensor_shape { dim { size: 3 } } ", test.values)));
+    ASSERT_TRUE(tensor.ok()) << tensor.status();
+    const uint8_t* bytes = static_cast<const uint8_t*>(tensor->raw_data());
+    EXPECT_EQ(std::vector<uint8_t>(bytes, bytes + 3), test.want);
+    TensorProto written;
+    TensorToProto(*tensor, &written);
+    const absl::StatusOr<Tensor> again = TensorFromProto(written);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_TRUE(BitwiseEqual(*tensor, *again));
+  }
 }
 
 TEST(TensorFromProtoTest, ContentThatIsNoBool) {
@@ -420,7 +453,7 @@ TEST(AttrProtoTest, Malformed) {
       {"type: 99", "unknown dtype 99"},
       {"type: -1", "unknown dtype -1"},
       {"type: 256", "unknown dtype 256"},
-      {"list { type: DT_INT8 type: 126 }", "unknown dtype 126"},
+      {"list { type: DT_INT8 type: 134 }", "unknown dtype 134"},
       {"list { i: 1 f: 2 }", "more than one kind"},
       {"list { shape { dim { size: -3 } } }", "is -3"},
       {"tensor { dtype: DT_INT32 tensor_shape { dim { size: 1 } } int_val: [1, 2] }", "2 values"},
