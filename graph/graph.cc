@@ -93,6 +93,11 @@ uint64_t Graph::version() const {
   return version_;
 }
 
+uint64_t Graph::edits() const {
+  const auto lock = Lock();
+  return edits_;
+}
+
 void Graph::RecordError(const absl::Status& status) {
   const auto lock = Lock();
   if (status_.ok()) status_ = status;
@@ -113,7 +118,7 @@ int Graph::InternDevice(absl::string_view device) {
 void Graph::SetDevice(Node* node, absl::string_view device) {
   const auto lock = Lock();
   node->device_ = InternDevice(device);
-  ++version_;
+  Edited();
 }
 
 void Graph::SetAttr(Node* node, absl::string_view name, Attr value) {
@@ -122,7 +127,7 @@ void Graph::SetAttr(Node* node, absl::string_view name, Attr value) {
     DropUnknownAttr(name, &it->second.unknown_fields);
   }
   node->attrs_.Set(name, std::move(value));
-  ++version_;
+  Edited();
 }
 
 const OpSpec* Graph::AddLocalSpec(std::unique_ptr<OpSpec> spec) {

@@ -243,8 +243,11 @@ class Graph {
   // NextIteration closes, which only changes by passes can make, the cycle is cut before its least id.
   std::vector<Node*> TopologicalOrder() const;
 
-  // Counts up with every change; sessions compare it.
+  // Counts up with every change.
   uint64_t version() const;
+  // Counts up with changes to what is there; adding nodes and narrowing shapes leaves it. A session's plans stay good
+  // while it does.
+  uint64_t edits() const;
   const OpRegistry& registry() const { return *registry_; }
   FunctionLibrary& functions() { return *functions_; }
   const FunctionLibrary& functions() const { return *functions_; }
@@ -303,6 +306,7 @@ class Graph {
   void UnlinkInputs(Node* node);
   // AddNode with that spec, whatever FindSpec says of the op.
   absl::StatusOr<Node*> AddNodeAs(const OpSpec* spec, NodeDesc desc);
+  void Edited() { ++version_, ++edits_; }
   bool OwnsNode(const Node* node) const;
   bool OwnsOutput(Output output) const;
   Edge* LinkEdge(Edge* edge);
@@ -317,6 +321,7 @@ class Graph {
   std::vector<std::unique_ptr<Node>> nodes_;  // by id
   int num_live_ = 0;
   uint64_t version_ = 0;
+  uint64_t edits_ = 0;
   NameTable names_;
   std::deque<std::string> devices_;  // a deque, so that references to them stay valid
   absl::flat_hash_map<std::string, int> device_index_;

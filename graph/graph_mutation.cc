@@ -39,7 +39,7 @@ absl::Status Graph::SetBackEdge(Node* merge, int input, Output source) {
     UnlinkEdge(&edge);
     edge.source = nullptr;
     edge.source_index = 0;
-    ++version_;
+    Edited();
     return absl::OkStatus();
   }
   if (!OwnsOutput(source)) return NotOfThisGraph();
@@ -54,7 +54,7 @@ absl::Status Graph::SetBackEdge(Node* merge, int input, Output source) {
   edge.source = source.node();
   edge.source_index = source.index();
   LinkEdge(&edge);
-  ++version_;
+  Edited();
   return absl::OkStatus();
 }
 
@@ -88,7 +88,7 @@ absl::Status Graph::ReplaceInput(Node* consumer, int i, Output source) {
   edge.source = source.node();
   edge.source_index = source.index();
   LinkEdge(&edge);
-  ++version_;
+  Edited();
   return absl::OkStatus();
 }
 
@@ -106,7 +106,7 @@ absl::Status Graph::ReplaceUses(Output from, Output to) {
     edge->source_index = to.index();
     LinkEdge(edge);
   }
-  ++version_;
+  Edited();
   return absl::OkStatus();
 }
 
@@ -128,7 +128,7 @@ void Graph::AddControlEdge(Node* source, Node* consumer) {
   const auto lock = Lock();
   if (FindControlEdge(source, consumer) != nullptr) return;
   AppendControlEdge(source, consumer);
-  ++version_;
+  Edited();
 }
 
 void Graph::RemoveControlEdge(Node* source, Node* consumer) {
@@ -138,7 +138,7 @@ void Graph::RemoveControlEdge(Node* source, Node* consumer) {
     if ((*it)->source != source) continue;
     UnlinkEdge(it->get());
     edges.erase(it);
-    ++version_;
+    Edited();
     return;
   }
 }
@@ -154,7 +154,7 @@ absl::Status Graph::RemoveNode(Node* node) {
   node_foreign_.erase(node);
   names_.Erase(node);
   --num_live_;
-  ++version_;
+  Edited();
   nodes_[node->id_].reset();
   return absl::OkStatus();
 }

@@ -23,7 +23,7 @@ namespace {
 // Plans kept; the one that was not used for longest goes first.
 constexpr size_t kMaxCachedPlans = 64;
 
-// What a plan is looked up by: feeds, fetches and targets as numbers. (The graph's version is checked beside.)
+// What a plan is looked up by: feeds, fetches and targets as numbers. (The graph's edits are checked beside.)
 using Signature = absl::InlinedVector<uint64_t, 16>;
 
 template <typename Range, typename GetOutput>
@@ -55,7 +55,7 @@ class Session::Callable {
   explicit Callable(PlanRequest request) : request(std::move(request)) {}
   const PlanRequest request;
   std::mutex mutex;
-  uint64_t version = 0;                // of the graph that `executor` was compiled from
+  uint64_t edits = 0;                  // of the graph that `executor` was compiled from
   std::shared_ptr<Executor> executor;  // nullptr: not compiled yet
 };
 
@@ -88,11 +88,11 @@ struct Session::Impl {
   template <typename MakeRequest>
   absl::StatusOr<std::shared_ptr<Executor>> Lookup(const Signature& signature, Trace* trace,
                                                    const MakeRequest& make_request) {
-    const uint64_t version = graph->version();
-    if (std::shared_ptr<Executor> executor = Find(signature, version)) return executor;
+    const uint64_t edits = graph->edits();
+    if (std::shared_ptr<Executor> executor = Find(signature, edits)) return executor;
     std::lock_guard<std::mutex> compile_lock(compile_mutex);
-    if (std::shared_ptr<Executor> executor = Find(signature, version)) return executor;
-    // A change between here and the copying of the graph is compiled under the older version: it is then compiled once
+    if (std::shared_ptr<Executor> executor = Find(signature, edits)) return executor;
+    // A change between here and the copying of the graph is compiled under the older count: it is then compiled once
     // more than it had to be, never once less.
     NABLA_ASSIGN_OR_RETURN(std::shared_ptr<Executor> executor, Compile(make_request(), trace));
     std::lock_guard<std::mutex> lock(mutex);
@@ -101,7 +101,7 @@ struct Session::Impl {
       plans.erase(it->second);
       by_signature.erase(it);
     }
-    plans.push_front({signature, version, executor});
+    plans.push_front({signature, edits, executor});
     by_signature[signature] = plans.begin();
     while (plans.size() > kMaxCachedPlans) {
       by_signature.erase(plans.back().signature);
@@ -110,10 +110,10 @@ struct Session::Impl {
     return executor;
   }
 
-  std::shared_ptr<Executor> Find(const Signature& signature, uint64_t version) {
+  std::shared_ptr<Executor> Find(const Signature& signature, uint64_t edits) {
     std::lock_guard<std::mutex> lock(mutex);
     auto it = by_signature.find(signature);
-    if (it == by_signature.end() || it->second->version != version) return nullptr;
+    if (it == by_signature.end() || it->second->edits != edits) return nullptr;
     if (it->second != plans.begin()) plans.splice(plans.begin(), plans, it->second);
     return it->second->executor;
   }
@@ -140,7 +140,7 @@ struct Session::Impl {
 
   struct CachedPlan {
     Signature signature;
-    uint64_t version;
+    uint64_t edits;
     std::shared_ptr<Executor> executor;
   };
 
@@ -186,7 +186,7 @@ absl::Status Session::Run(const Feeds& feeds, const Outputs& fetches, const std:
 absl::StatusOr<std::shared_ptr<Session::Callable>> Session::MakeCallable(const Outputs& feeds, const Outputs& fetches,
                                                                          const std::vector<Node*>& targets) {
   auto callable = std::make_shared<Callable>(PlanRequest{feeds, fetches, targets});
-  callable->version = impl_->graph->version();
+  callable->edits = impl_->graph->edits();
   NABLA_ASSIGN_OR_RETURN(callable->executor, impl_->Compile(callable->request, nullptr));
   return callable;
 }
@@ -200,10 +200,10 @@ absl::Status Session::RunCallable(Callable& callable, absl::Span<const Tensor> f
   std::shared_ptr<Executor> executor;
   {
     std::lock_guard<std::mutex> lock(callable.mutex);
-    const uint64_t version = impl_->graph->version();
-    if (callable.executor == nullptr || callable.version != version) {
+    const uint64_t edits = impl_->graph->edits();
+    if (callable.executor == nullptr || callable.edits != edits) {
       NABLA_ASSIGN_OR_RETURN(callable.executor, impl_->Compile(callable.request, options.trace));
-      callable.version = version;
+      callable.edits = edits;
     }
     executor = callable.executor;
   }

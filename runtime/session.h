@@ -5,7 +5,7 @@
 //   absl::Status s = session.Run({{x, Tensor::Scalar(2.0f)}}, {y}, &out);
 //
 // A Run executes what its fetches and targets need. The plan for a combination of feeds, fetches and targets is
-// compiled once (prune, fold, merge, …; see runtime/plan.h) and kept; when the graph has changed since, it is compiled
+// compiled once (prune, fold, merge, …; see runtime/plan.h) and kept; when what was in the graph has changed since, it is compiled
 // anew. Variables live in the session.
 //
 // Thread safety: everything may be called from several threads at once, also while others add to the graph.

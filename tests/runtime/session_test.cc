@@ -286,6 +286,30 @@ TEST_F(SessionTest, AGrownGraphIsPlannedAnew) {
   EXPECT_THAT(Floats(out_[0]), ElementsAre(2, 4));
 }
 
+TEST_F(SessionTest, GrowthAloneCostsNoNewPlan) {
+  const Output x = Placeholder(scope_, "x", Shape({2}));
+  const Output y = Call(scope_, "Neg", {x});
+  int compiled = 0;
+  SessionOptions options{1};
+  options.dump_passes = [&compiled](absl::string_view pass, const std::string&) { compiled += pass == "prune"; };
+  Session session(&graph_, options);
+  const std::shared_ptr<Session::Callable> callable = *session.MakeCallable({x}, {y}, {});
+  const auto run = [&] {
+    EXPECT_TRUE(session.Run({{x, Vector({1, 2})}}, {y}, &out_).ok());
+    EXPECT_THAT(Floats(out_[0]), ElementsAre(-1, -2));
+    EXPECT_TRUE(session.RunCallable(*callable, {Vector({1, 2})}, &out_).ok());
+  };
+  run();
+  const int before = compiled;
+  EXPECT_GT(before, 0);
+  const Output z = Call(scope_, "Add", {y, x});
+  run();
+  EXPECT_EQ(compiled, before);
+  ASSERT_TRUE(graph_.ReplaceInput(z.node(), 0, x).ok());
+  run();
+  EXPECT_EQ(compiled, before * 2);
+}
+
 TEST_F(SessionTest, ManySignatures) {
   // More than are cached.
   const Output x = Placeholder(scope_, "x", Shape({1}));
