@@ -95,6 +95,7 @@ uint64_t Graph::version() const {
 
 uint64_t Graph::edits() const {
   const auto lock = Lock();
+  num_planned_ids_ = static_cast<int>(nodes_.size());
   return edits_;
 }
 
@@ -118,7 +119,7 @@ int Graph::InternDevice(absl::string_view device) {
 void Graph::SetDevice(Node* node, absl::string_view device) {
   const auto lock = Lock();
   node->device_ = InternDevice(device);
-  Edited();
+  Edited(node);
 }
 
 void Graph::SetAttr(Node* node, absl::string_view name, Attr value) {
@@ -127,7 +128,7 @@ void Graph::SetAttr(Node* node, absl::string_view name, Attr value) {
     DropUnknownAttr(name, &it->second.unknown_fields);
   }
   node->attrs_.Set(name, std::move(value));
-  Edited();
+  Edited(node);
 }
 
 const OpSpec* Graph::AddLocalSpec(std::unique_ptr<OpSpec> spec) {

@@ -245,8 +245,8 @@ class Graph {
 
   // Counts up with every change.
   uint64_t version() const;
-  // Counts up with changes to what is there; adding nodes and narrowing shapes leaves it. A session's plans stay good
-  // while it does.
+  // Counts up with changes to nodes that were there when this was last asked. Growth leaves it, and so does what
+  // becomes known of shapes: a session's plans stay good while it stays.
   uint64_t edits() const;
   const OpRegistry& registry() const { return *registry_; }
   FunctionLibrary& functions() { return *functions_; }
@@ -265,6 +265,8 @@ class Graph {
 
   // Narrows an output's static shape; InvalidArgument if it contradicts what is known.
   absl::Status RefineShape(Output output, const Shape& shape);
+  // Sets an output's static shape, be it narrower, vaguer or another: for inference that begins with assumptions.
+  void SetShape(Output output, Shape shape);
   // Input `i` of `consumer` now comes from `source` (same dtype).
   absl::Status ReplaceInput(Node* consumer, int i, Output source);
   // All data edges of `from` now leave `to`, except those into to's own node; control edges of from's node stay.
@@ -306,7 +308,10 @@ class Graph {
   void UnlinkInputs(Node* node);
   // AddNode with that spec, whatever FindSpec says of the op.
   absl::StatusOr<Node*> AddNodeAs(const OpSpec* spec, NodeDesc desc);
-  void Edited() { ++version_, ++edits_; }
+  void Edited(const Node* node) {
+    ++version_;
+    if (node->id_ < num_planned_ids_) ++edits_;
+  }
   bool OwnsNode(const Node* node) const;
   bool OwnsOutput(Output output) const;
   Edge* LinkEdge(Edge* edge);
@@ -322,6 +327,7 @@ class Graph {
   int num_live_ = 0;
   uint64_t version_ = 0;
   uint64_t edits_ = 0;
+  mutable int num_planned_ids_ = 0;  // when edits() was last called
   NameTable names_;
   std::deque<std::string> devices_;  // a deque, so that references to them stay valid
   absl::flat_hash_map<std::string, int> device_index_;

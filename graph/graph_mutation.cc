@@ -39,7 +39,7 @@ absl::Status Graph::SetBackEdge(Node* merge, int input, Output source) {
     UnlinkEdge(&edge);
     edge.source = nullptr;
     edge.source_index = 0;
-    Edited();
+    Edited(merge);
     return absl::OkStatus();
   }
   if (!OwnsOutput(source)) return NotOfThisGraph();
@@ -54,7 +54,7 @@ absl::Status Graph::SetBackEdge(Node* merge, int input, Output source) {
   edge.source = source.node();
   edge.source_index = source.index();
   LinkEdge(&edge);
-  Edited();
+  Edited(merge);
   return absl::OkStatus();
 }
 
@@ -74,6 +74,12 @@ absl::Status Graph::RefineShape(Output output, const Shape& shape) {
   return absl::OkStatus();
 }
 
+void Graph::SetShape(Output output, Shape shape) {
+  const auto lock = Lock();
+  output.node()->outputs_[output.index()].shape = std::move(shape);
+  ++version_;
+}
+
 absl::Status Graph::ReplaceInput(Node* consumer, int i, Output source) {
   const auto lock = Lock();
   if (!source || !OwnsOutput(source)) return NotOfThisGraph();
@@ -88,7 +94,7 @@ absl::Status Graph::ReplaceInput(Node* consumer, int i, Output source) {
   edge.source = source.node();
   edge.source_index = source.index();
   LinkEdge(&edge);
-  Edited();
+  Edited(consumer);
   return absl::OkStatus();
 }
 
@@ -105,8 +111,9 @@ absl::Status Graph::ReplaceUses(Output from, Output to) {
     edge->source = to.node();
     edge->source_index = to.index();
     LinkEdge(edge);
+    Edited(edge->consumer);
   }
-  Edited();
+  ++version_;
   return absl::OkStatus();
 }
 
@@ -128,7 +135,7 @@ void Graph::AddControlEdge(Node* source, Node* consumer) {
   const auto lock = Lock();
   if (FindControlEdge(source, consumer) != nullptr) return;
   AppendControlEdge(source, consumer);
-  Edited();
+  Edited(consumer);
 }
 
 void Graph::RemoveControlEdge(Node* source, Node* consumer) {
@@ -138,7 +145,7 @@ void Graph::RemoveControlEdge(Node* source, Node* consumer) {
     if ((*it)->source != source) continue;
     UnlinkEdge(it->get());
     edges.erase(it);
-    Edited();
+    Edited(consumer);
     return;
   }
 }
@@ -154,7 +161,7 @@ absl::Status Graph::RemoveNode(Node* node) {
   node_foreign_.erase(node);
   names_.Erase(node);
   --num_live_;
-  Edited();
+  Edited(node);
   nodes_[node->id_].reset();
   return absl::OkStatus();
 }
@@ -199,7 +206,7 @@ absl::Status Graph::Morph(Node* node, NodeDesc desc) {
   for (size_t i = 0; i < num_outputs; ++i) node->outputs_[i].shape = std::move(checked.shapes[i]);
   LinkInputs(node, desc);
   node_foreign_.erase(node);  // which spoke of the old operation
-  ++version_;
+  Edited(node);
   return absl::OkStatus();
 }
 

@@ -57,8 +57,8 @@ absl::Status ImportGraphDef(const GraphDef& graph_def, const ImportOptions& opti
                             ImportResult* result = nullptr);
 absl::Status ImportGraphDef(GraphDef&& graph_def, const ImportOptions& options, Graph* graph,
                             ImportResult* result = nullptr);
-// From serialized bytes, binary, text or JSON. Of text and JSON the whole message is in memory beside the graph, several
-// times the file's size; binary goes into the graph node by node. `source` names them in errors.
+// From serialized bytes, binary, text or JSON. Of text and JSON the whole message is in memory beside the graph,
+// several times the file's size; binary goes into the graph node by node. `source` names them in errors.
 absl::Status ImportGraphDefString(absl::string_view bytes, const ImportOptions& options, Graph* graph,
                                   ImportResult* result = nullptr, absl::string_view source = "<memory>");
 absl::Status ImportGraphDefStream(std::istream& in, const ImportOptions& options, Graph* graph,

@@ -132,6 +132,15 @@ absl::StatusOr<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
   return Shape::FromDims(result.dims(), /*allow_unknown=*/true);
 }
 
+Shape CommonShape(const Shape& a, const Shape& b) {
+  if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) return Shape();
+  Shape common = a;
+  for (int i = 0; i < a.rank(); ++i) {
+    if (a.dim(i) != b.dim(i)) common.set_dim(i, kUnknownDim);
+  }
+  return common;
+}
+
 bool CheckedMultiply(int64_t a, int64_t b, int64_t* product) { return !__builtin_mul_overflow(a, b, product); }
 
 std::ostream& operator<<(std::ostream& os, const Shape& shape) { return os << shape.ToString(); }

@@ -94,6 +94,9 @@ class Shape {
 // NumPy's broadcasting of two shapes, unknowns included; InvalidArgument if impossible.
 absl::StatusOr<Shape> BroadcastShapes(const Shape& a, const Shape& b);
 
+// What is certain of a tensor that has one shape or the other: dimensions that differ are unknown.
+Shape CommonShape(const Shape& a, const Shape& b);
+
 // Sets *product to a * b; false if that does not fit int64. Both must be nonnegative.
 bool CheckedMultiply(int64_t a, int64_t b, int64_t* product);
 

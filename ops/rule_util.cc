@@ -66,15 +66,6 @@ Shape ConcatShapes(const Shape& a, const Shape& b) {
   return joined;
 }
 
-Shape CommonShape(const Shape& a, const Shape& b) {
-  if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) return Shape();
-  Shape common = a;
-  for (int i = 0; i < a.rank(); ++i) {
-    if (a.dim(i) != b.dim(i)) common.set_dim(i, kUnknownDim);
-  }
-  return common;
-}
-
 absl::StatusOr<int64_t> AddDims(int64_t a, int64_t b) {
   if (a == kUnknownDim || b == kUnknownDim) return kUnknownDim;
   int64_t sum;

@@ -28,8 +28,6 @@ absl::Status SetCheckedOutput(ShapeContext& c, int i, const Shape& shape);
 Shape SubShape(const Shape& shape, int begin, int end);
 // Unknown if either's rank is.
 Shape ConcatShapes(const Shape& a, const Shape& b);
-// What is certain of a tensor that has one shape or the other: dimensions that differ are unknown.
-Shape CommonShape(const Shape& a, const Shape& b);
 // The sum of two dimensions, unknown if one is; InvalidArgument if it does not fit int64.
 absl::StatusOr<int64_t> AddDims(int64_t a, int64_t b);
 

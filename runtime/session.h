@@ -5,8 +5,8 @@
 //   absl::Status s = session.Run({{x, Tensor::Scalar(2.0f)}}, {y}, &out);
 //
 // A Run executes what its fetches and targets need. The plan for a combination of feeds, fetches and targets is
-// compiled once (prune, fold, merge, …; see runtime/plan.h) and kept; when what was in the graph has changed since, it is compiled
-// anew. Variables live in the session.
+// compiled once (prune, fold, merge, …; see runtime/plan.h) and kept; it is compiled anew when what it was made of may
+// have changed since (Graph::edits). Variables live in the session.
 //
 // Thread safety: everything may be called from several threads at once, also while others add to the graph.
 #ifndef NABLA_RUNTIME_SESSION_H_

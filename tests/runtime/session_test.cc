@@ -303,6 +303,7 @@ TEST_F(SessionTest, GrowthAloneCostsNoNewPlan) {
   const int before = compiled;
   EXPECT_GT(before, 0);
   const Output z = Call(scope_, "Add", {y, x});
+  graph_.AddControlEdge(x.node(), z.node());  // of what no plan holds yet
   run();
   EXPECT_EQ(compiled, before);
   ASSERT_TRUE(graph_.ReplaceInput(z.node(), 0, x).ok());
