@@ -1,5 +1,6 @@
 #include "nabla/gradients/adjoint_loop.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,9 @@
 
 namespace nabla {
 namespace {
+
+// How many rows a matrix is taken to have that does not say, a batch of examples as a rule.
+constexpr int64_t kUsualRows = 32;
 
 std::string LastPart(const std::string& name) {
   std::string part = name;
@@ -101,11 +105,9 @@ Output AdjointLoop::SumOfProducts(Output outside, Output grad) {
     return Output();
   }
   const Output factors[] = {product->input(0), product->input(1)};
-  const Shape rows = factors[0].shape();
-  if (rows.has_rank() && rows.dim(0) != kUnknownDim &&
-      rows.dim(0) * (shape.dim(0) + shape.dim(1)) > shape.num_elements()) {
-    return Output();
-  }
+  const Shape factor = factors[0].shape();
+  const int64_t rows = factor.has_rank() && factor.dim(0) != kUnknownDim ? factor.dim(0) : kUsualRows;
+  if (rows > shape.num_elements() / std::max<int64_t>(1, shape.dim(0) + shape.dim(1))) return Output();
   Output all[2];
   for (int i = 0; i < 2; ++i) {
     all[i] = Concatenate(factors[i], ops::Const(scope_, Tensor(grad.dtype(), {0, shape.dim(i)})));

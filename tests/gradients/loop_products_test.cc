@@ -43,5 +43,16 @@ TEST_F(LoopProductsTest, ManyRowsAreMultipliedInTheLoop) {
   EXPECT_THAT(Values(gradient), ElementsAre(12, 6, 8, 6));
 }
 
+// A batch of unknown size is taken to be small beside a large matrix only.
+TEST_F(LoopProductsTest, RowsOfUnknownNumber) {
+  for (const int64_t units : {32, 64}) {
+    const Output w = ops::Placeholder(scope_, DType::kFloat, {.shape = {units, units}});
+    const Output h = ops::Placeholder(scope_, DType::kFloat, {.shape = {kUnknownDim, units}});
+    const Output last = ops::For(
+        scope_, 3, {h}, [&](const Scope& s, Output, const Outputs& v) { return Outputs{ops::MatMul(s, v[0], w)}; })[0];
+    EXPECT_EQ(Differentiate({last}, {w})[0].dense().node()->op(), units == 32 ? "Exit" : "MatMul");
+  }
+}
+
 }  // namespace
 }  // namespace nabla

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares the time that a trip of `while (i < n) { i += 1; x *= a }` takes here and in TensorFlow's session: alone, with
-the gradient that TensorFlow appends, and with the one that `nabla grad` appends.
+"""Compares the time that a trip of `while (i < n) { i += 1; x *= a }` takes here and in TensorFlow's session: alone,
+with the gradient that TensorFlow appends, and with the one that `nabla grad` appends.
 
 Run by hand from the top of the checkout, with TensorFlow 2.x:
 
