@@ -12,6 +12,7 @@
 #include "nabla/graph/error_text.h"
 #include "nabla/graph/function_body.h"
 #include "nabla/graph/function_library.h"
+#include "nabla/graph/loop_shapes.h"
 #include "nabla/graph/status_macros.h"
 
 namespace nabla {
@@ -85,6 +86,7 @@ class Instantiation {
       if (source.size() != 1) return absl::InvalidArgumentError("a back edge is a list of tensors");
       NABLA_RETURN_IF_ERROR(graph_->SetBackEdge(edge.merge, edge.input, source[0]));
     }
+    if (!back_edges_.empty()) InferLoopShapes(graph_, instance_.nodes[0]->id());
     DTypes expected;
     NABLA_RETURN_IF_ERROR(ArgDTypes(body_.spec->outputs(), attrs_, &expected));
     for (const BodyTensor& result : body_.results) NABLA_RETURN_IF_ERROR(Resolve(result, &instance_.results));

@@ -19,6 +19,8 @@ constexpr int64_t kMaxNodes = 200000;
 // Integers that a body may reshape by or the like are passed on as values.
 constexpr int64_t kMaxValueElements = 16;
 constexpr size_t kMaxRemembered = 10000;
+// Each weakens some dimension of a loop variable, or is the last.
+constexpr int kMaxLoopRounds = 16;
 
 // How far this thread is in following calls.
 struct Progress {
@@ -35,8 +37,8 @@ class ProgressGuard {
   ~ProgressGuard() { --progress.depth; }
 };
 
-// What stands for input i in a graph of its own; says in `key` all that was used of it.
-NodeDesc DescribeArgument(const ShapeContext& c, int i, std::string* key) {
+// What stands for input i, which has `shape`, in a graph of its own; says in `key` all that was used of it.
+NodeDesc DescribeArgument(const ShapeContext& c, int i, const Shape& shape, bool with_value, std::string* key) {
   const DType dtype = BaseDType(c.input_dtype(i));
   NodeDesc desc;
   desc.name = absl::StrCat("_argument_", i);
@@ -50,8 +52,8 @@ NodeDesc DescribeArgument(const ShapeContext& c, int i, std::string* key) {
       desc.attrs.Set("shape", info.shape);
       absl::StrAppend(key, DTypeName(info.dtype), info.shape.ToString());
     }
-  } else if ((dtype == DType::kInt32 || dtype == DType::kInt64) && c.input(i).IsFullyDefined() &&
-             c.input(i).num_elements() <= kMaxValueElements) {
+  } else if (with_value && (dtype == DType::kInt32 || dtype == DType::kInt64) && shape.IsFullyDefined() &&
+             shape.num_elements() <= kMaxValueElements) {
     if (absl::optional<Tensor> value = c.InputValue(i)) {
       desc.op = "Const";
       for (int64_t k = 0; k < value->num_elements(); ++k) {
@@ -64,8 +66,8 @@ NodeDesc DescribeArgument(const ShapeContext& c, int i, std::string* key) {
   }
   if (desc.op.empty()) {
     desc.op = "Placeholder";
-    desc.attrs.Set("shape", c.input(i));
-    absl::StrAppend(key, c.input(i).ToString());
+    desc.attrs.Set("shape", shape);
+    absl::StrAppend(key, shape.ToString());
   }
   return desc;
 }
@@ -77,8 +79,10 @@ std::string AttrsKey(const AttrMap* attrs) {
   return key;
 }
 
-// The results' shapes, or nothing if they could not be found out.
-std::vector<Shape> InferThroughBody(const ShapeContext& c, const FunctionRef& function) {
+// The shapes of what `function` gives for c's inputs, or nothing if they could not be found out. `inputs`: their
+// shapes, where these and the values are others than c has.
+std::vector<Shape> InferThroughBody(const ShapeContext& c, const FunctionRef& function,
+                                    const std::vector<Shape>* inputs = nullptr) {
   const FunctionLibrary& library = c.graph()->functions();
   const absl::StatusOr<const FunctionBody*> body = library.Body(function.name);
   if (!body.ok()) return {};
@@ -86,7 +90,9 @@ std::vector<Shape> InferThroughBody(const ShapeContext& c, const FunctionRef& fu
   const int64_t size = static_cast<int64_t>((*body)->nodes.size()) + c.num_inputs() + 1;
   std::string key = absl::StrCat(function.name, AttrsKey(function.attrs.get()));
   std::vector<NodeDesc> descs;
-  for (int i = 0; i < c.num_inputs(); ++i) descs.push_back(DescribeArgument(c, i, &key));
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    descs.push_back(DescribeArgument(c, i, inputs == nullptr ? c.input(i) : (*inputs)[i], inputs == nullptr, &key));
+  }
   FunctionShapeMemo& memo = library.shape_memo();
   if (absl::optional<std::vector<Shape>> known = memo.Find(key)) return *std::move(known);
   if (progress.depth > kMaxDepth || progress.nodes_left < size) return {};
@@ -140,6 +146,31 @@ absl::Status CallShape(ShapeContext& c) {
     }
   }
   return absl::OkStatus();
+}
+
+std::vector<Shape> WhileShapes(const ShapeContext& c) {
+  const size_t count = c.outputs().size();
+  const std::vector<Shape> unknown(count);
+  if (const auto* claimed = c.find_attr<std::vector<Shape>>("output_shapes"); claimed != nullptr && !claimed->empty()) {
+    return claimed->size() == count ? *claimed : unknown;
+  }
+  const auto* body = c.find_attr<FunctionRef>("body");
+  if (c.graph() == nullptr || body == nullptr || static_cast<size_t>(c.num_inputs()) != count) return unknown;
+  const ProgressGuard guard;
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < count; ++i) shapes.push_back(c.input(static_cast<int>(i)));
+  for (int round = 0; round < kMaxLoopRounds; ++round) {
+    const std::vector<Shape> next = InferThroughBody(c, *body, &shapes);
+    if (next.size() != count) return unknown;
+    bool changed = false;
+    for (size_t i = 0; i < count; ++i) {
+      Shape common = CommonShape(shapes[i], next[i]);
+      changed = changed || common != shapes[i];
+      shapes[i] = std::move(common);
+    }
+    if (!changed) return shapes;
+  }
+  return unknown;
 }
 
 }  // namespace nabla

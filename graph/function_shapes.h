@@ -1,4 +1,5 @@
-// Shapes of what calls give: inferred by instantiating the function's body for the shapes of the call's inputs.
+// Shapes of what calls and loops of functions give: inferred by instantiating the function's body for the shapes of the
+// call's inputs.
 #ifndef NABLA_GRAPH_FUNCTION_SHAPES_H_
 #define NABLA_GRAPH_FUNCTION_SHAPES_H_
 
@@ -20,6 +21,10 @@ class ShapeContext;
 // until then its outputs have the shapes of the attr _output_shapes, or unknown ones. The work is bounded: what lies
 // too deep or is too much stays unknown.
 absl::Status CallShape(ShapeContext& c);
+
+// The shapes that the loop variables of a While have in all iterations: those of its attr output_shapes; without it,
+// the most that holds of the first values and of what the body makes of such. Unknown ones where that is not found out.
+std::vector<Shape> WhileShapes(const ShapeContext& c);
 
 // What was found out, by function, attrs and inputs, so that functions that call each other are not gone through again
 // and again. Thread-safe.

@@ -12,6 +12,7 @@
 #include "nabla/graph/error_text.h"
 #include "nabla/graph/foreign_spec.h"
 #include "nabla/graph/function_library.h"
+#include "nabla/graph/loop_shapes.h"
 #include "nabla/graph/similar_names.h"
 #include "nabla/graph/status_macros.h"
 #include "nabla/graph/verifier.h"
@@ -331,6 +332,7 @@ absl::Status GraphImporter::AddNodes() {
 }
 
 absl::Status GraphImporter::AddBackEdges() {
+  bool has_loops = false;
   for (size_t r = 0; r < records_.size(); ++r) {
     const Record& record = records_[r];
     if (!ops_[record.op].is_merge) continue;
@@ -344,8 +346,10 @@ absl::Status GraphImporter::AddBackEdges() {
                                                        source->num_outputs()));
       }
       NABLA_RETURN_IF_ERROR(graph_->SetBackEdge(nodes_[r], static_cast<int>(i), Output(source, ref.index)));
+      has_loops = true;
     }
   }
+  if (has_loops) InferLoopShapes(graph_, first_id_);
   return absl::OkStatus();
 }
 

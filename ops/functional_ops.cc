@@ -2,7 +2,10 @@
 // TensorFlow 2 writes them. They are lowered to the primitives (ops/lower_functional.h) before a run, or where a
 // gradient passes.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
+#include "nabla/graph/function_shapes.h"
 #include "nabla/ops/registration.h"
 #include "nabla/ops/rule_util.h"
 
@@ -14,6 +17,12 @@ absl::Status OutputShapesShape(ShapeContext& c) {
   const auto& shapes = c.attr<std::vector<Shape>>("output_shapes");
   const size_t count = std::min(shapes.size(), c.outputs().size());
   for (size_t i = 0; i < count; ++i) c.SetOutput(static_cast<int>(i), shapes[i]);
+  return absl::OkStatus();
+}
+
+absl::Status WhileShape(ShapeContext& c) {
+  std::vector<Shape> shapes = WhileShapes(c);
+  for (size_t i = 0; i < shapes.size(); ++i) c.SetOutput(static_cast<int>(i), std::move(shapes[i]));
   return absl::OkStatus();
 }
 
@@ -33,7 +42,7 @@ output: their last values.
 cond: from the loop variables to a scalar; numbers other than 0 and strings other than '' count as true.
 body: from the loop variables to their next values.
 Gradient: that of the loop of primitives which it is lowered to.)")
-      .Shape(OutputShapesShape);
+      .Shape(WhileShape);
   if (stateful) op.Stateful();
 }
 

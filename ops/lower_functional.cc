@@ -10,8 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "nabla/graph/call_expander.h"
 #include "nabla/graph/capture.h"
+#include "nabla/graph/function_shapes.h"
 #include "nabla/graph/inline.h"
 #include "nabla/graph/scope.h"
+#include "nabla/graph/shape_inference.h"
 #include "nabla/graph/status_macros.h"
 #include "nabla/ops/branch_capture.h"
 #include "nabla/ops/loop_builder.h"
@@ -96,15 +98,16 @@ absl::Status Replace(Node* node, const Outputs& results, Output done) {
   return node->graph()->Morph(node, std::move(desc));
 }
 
-absl::Status ExpandWhile(Graph*, Node* node) {
+absl::Status ExpandWhile(Graph* graph, Node* node) {
   const Scope scope = ScopeOf(node);
-  const auto& shapes = node->GetAttr<std::vector<Shape>>("output_shapes");
+  const int count = node->num_inputs();
+  const Outputs initial = InputsFrom(*node, 0);
+  const std::vector<Shape> shapes = WhileShapes(ShapeContext(node->spec(), node->attrs(), initial, count, graph));
   const bool stateful = IsStateful(*node);
   LoopBuilder loop(scope, "while", node->GetAttr<int64_t>("parallel_iterations"));
-  const int count = node->num_inputs();
   Outputs entering, inside;
   for (int i = 0; i < count; ++i) {
-    loop.AddVariable(node->input(i), i < static_cast<int>(shapes.size()) ? shapes[i] : Shape());
+    loop.AddVariable(initial[i], shapes[i]);
     entering.push_back(loop.Entering(i));
   }
   // A loop that is run for its effects only still needs something to go round.

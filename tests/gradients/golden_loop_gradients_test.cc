@@ -58,6 +58,7 @@ TEST_P(GoldenLoopGradientsTest, AsInTensorFlow) {
   ASSERT_TRUE(status.ok()) << status;
   for (size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(actual[i].shape(), expected[i].shape());
+    EXPECT_TRUE(fetches[i].shape().Subsumes(actual[i].shape())) << fetches[i].shape();
     for (int64_t j = 0; j < expected[i].num_elements(); ++j) {
       const double want = expected[i].flat<double>()[j];
       EXPECT_NEAR(actual[i].flat<double>()[j], want, 1e-12 * std::max(1.0, std::abs(want))) << i << "[" << j << "]";

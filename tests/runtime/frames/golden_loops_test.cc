@@ -79,6 +79,7 @@ TEST(GoldenLoopsTest, RunAsInTensorFlow) {
             for (size_t i = 0; i < out.size(); ++i) {
               SCOPED_TRACE(i);
               ExpectNear(out[i], expected[i]);
+              EXPECT_TRUE(fetches[i].shape().Subsumes(out[i].shape())) << fetches[i].shape();
             }
             first = out;
           }
