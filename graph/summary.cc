@@ -191,7 +191,14 @@ class Summarizer {
         }
         info.variables.push_back(std::move(tensor));
       }
-      info.num_invariants = static_cast<int>(frame.invariants.size());
+      for (const Node* enter : frame.invariants) {
+        GraphSummary::TensorInfo tensor = {enter->name(), enter->op(), DType::kInvalid, Shape()};
+        if (enter->num_outputs() > 0) {
+          tensor.dtype = enter->output_dtype(0);
+          tensor.shape = enter->output_shape(0);
+        }
+        info.invariants.push_back(std::move(tensor));
+      }
       info.num_body_nodes = frame.num_body_nodes;
       info.parallel_iterations = frame.parallel_iterations;
       summary_.frames.push_back(std::move(info));

@@ -44,8 +44,8 @@ struct GraphSummary {
     std::string name;
     std::string parent;                 // "" if it stands in no other
     std::string trip_condition;         // the node whose value goes into LoopCond, or ""
-    std::vector<TensorInfo> variables;  // by their Enters
-    int num_invariants = 0;
+    std::vector<TensorInfo> variables;  // by their Enters, with the shapes that they have in all iterations
+    std::vector<TensorInfo> invariants;
     int num_body_nodes = 0;
     int64_t parallel_iterations = 0;
   };

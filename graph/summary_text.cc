@@ -50,11 +50,23 @@ std::string FrameText(const GraphSummary::FrameInfo& frame) {
   std::string text = OneLine(frame.name);
   if (!frame.parent.empty()) absl::StrAppend(&text, " inside ", OneLine(frame.parent));
   absl::StrAppend(&text, ": ", frame.variables.size(), frame.variables.size() == 1 ? " variable, " : " variables, ",
-                  frame.num_invariants, frame.num_invariants == 1 ? " invariant, " : " invariants, ",
+                  frame.invariants.size(), frame.invariants.size() == 1 ? " invariant, " : " invariants, ",
                   frame.num_body_nodes, " body nodes, ",
                   frame.trip_condition.empty() ? "no condition" : absl::StrCat("while ", frame.trip_condition));
   if (frame.parallel_iterations > 0) absl::StrAppend(&text, ", ", frame.parallel_iterations, " iterations at once");
   return text;
+}
+
+// A line for each, at most `max_items`.
+void AppendTensors(const std::vector<GraphSummary::TensorInfo>& tensors, absl::string_view what, size_t max_items,
+                   std::string* text) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (i == max_items) {
+      absl::StrAppend(text, "    ... and ", tensors.size() - i, " more\n");
+      return;
+    }
+    absl::StrAppend(text, "    ", what, " ", tensors[i].name, ": ", Type(tensors[i].dtype, tensors[i].shape), "\n");
+  }
 }
 
 }  // namespace
@@ -113,14 +125,8 @@ std::string GraphSummary::ToString(size_t max_items) const {
     Section section(&text, "frames", frames.size(), max_items);
     for (const FrameInfo& frame : frames) {
       if (!section.Line(FrameText(frame))) break;
-      for (size_t i = 0; i < frame.variables.size(); ++i) {
-        if (i == max_items) {
-          absl::StrAppend(&text, "    ... and ", frame.variables.size() - i, " more\n");
-          break;
-        }
-        const TensorInfo& variable = frame.variables[i];
-        absl::StrAppend(&text, "    ", variable.name, ": ", Type(variable.dtype, variable.shape), "\n");
-      }
+      AppendTensors(frame.variables, "variable", max_items, &text);
+      AppendTensors(frame.invariants, "invariant", max_items, &text);
     }
   }
   {

@@ -3,9 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "nabla/gradients/rule.h"
-#include "nabla/ops/registration.h"
-#include "nabla/runtime/kernels/kernels.h"
+#include "nabla/nabla.h"
 #include "nabla/tools/command.h"
 
 namespace nabla::tools {
@@ -103,9 +101,7 @@ int Main(int argc, char** argv) {
   ShowFlags show;
   ConvertFlags convert;
   CheckFlags check;
-  RegisterAllOps();
-  RegisterAllKernels();
-  RegisterAllGradients();
+  Initialize();
   AddRun(app, &run, &status);
   AddGrad(app, &grad, &status);
   AddShow(app, &show, &status);

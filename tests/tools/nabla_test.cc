@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace nabla {
 namespace {
@@ -286,6 +287,124 @@ TEST_F(NablaTest, FailuresNameWhatIsWrong) {
   EXPECT_THAT(Error("show " + Path("not_a_graph.pb"), 1), HasSubstr("not_a_graph.pb"));
   std::ofstream(Path("empty.pb")) << "";
   EXPECT_THAT(Error("show " + Path("empty.pb"), 1), HasSubstr("empty.pb"));
+}
+
+TEST_F(NablaTest, DamagedFiles) {
+  const std::string bytes = ReadFile(WriteModel());
+  const std::string damaged = Path("damaged.pb");
+  const auto write = [&](absl::string_view content) {
+    std::ofstream(damaged, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
+  };
+  write(absl::string_view(bytes).substr(0, bytes.size() / 2));
+  for (const char* verb : {"show ", "check ", "run --fetch y "}) Error(verb + damaged, 1);
+  for (size_t i = 0; i < 40; ++i) {
+    std::string flipped = bytes;
+    flipped[i * bytes.size() / 40] ^= static_cast<char>(1 << i % 8);
+    write(flipped);
+    const Result r = Nabla(absl::StrCat("run --feed 'x=[[1,1]]' --fetch y ", damaged));
+    EXPECT_TRUE(r.status == 0 || r.status == 1) << r.status << r.err;
+    EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), r.status) << r.err;
+  }
+}
+
+TEST_F(NablaTest, FailuresOfARunNameTheNode) {
+  Graph graph;
+  const Scope scope(&graph);
+  const Output n = ops::Placeholder(scope.Named("n"), DType::kInt32, {.shape = {2}});
+  for (const char* op : {"FloorDiv", "FloorMod", "Div"}) {
+    NodeBuilder(scope.Named(op), op).Input(n).Input(n).Finish();
+  }
+  ops::ReadVariable(scope.Named("read"), ops::NewVariable(scope, "weights", 0.5f));
+  ASSERT_TRUE(scope.ok()) << scope.status();
+  const std::string model = Path("fails.pb");
+  ASSERT_TRUE(ExportGraphFile(graph, {}, model).ok());
+  for (const char* op : {"FloorDiv", "FloorMod", "Div"}) {
+    const std::string error = Error(absl::StrCat("run ", model, " --feed n=[1,0] --fetch ", op), 1);
+    EXPECT_THAT(error, HasSubstr(absl::StrCat("'", op, "'")));
+    EXPECT_THAT(error, HasSubstr("division by zero"));
+  }
+  EXPECT_THAT(Error(absl::StrCat("run ", model, " --fetch read"), 1), HasSubstr("weights"));
+}
+
+TEST_F(NablaTest, LongChains) {
+  // As deep as a graph gets: whatever recursed on its depth would overflow the stack.
+  constexpr int kLength = 30000;
+  Graph graph;
+  const Scope scope(&graph);
+  const Output x = ops::Placeholder(scope.Named("x"), DType::kDouble, {.shape = {2}});
+  Output y = x;
+  for (int i = 0; i < kLength; ++i) y = ops::Neg(scope, y);
+  ops::Identity(scope.Named("y"), y);
+  ASSERT_TRUE(scope.ok()) << scope.status();
+  const std::string model = Path("chain.pb"), text = Path("chain.pbtxt"), with_gradients = Path("chain_grad.pb");
+  ASSERT_TRUE(ExportGraphFile(graph, {}, model).ok());
+  EXPECT_THAT(Nabla("show " + model).out, HasSubstr(absl::StrCat("Neg:", kLength)));
+  Result r = Nabla(absl::StrCat("convert ", model, " ", text));
+  EXPECT_EQ(r.status, 0) << r.err;
+  r = Nabla(absl::StrCat("run ", text, " --feed x=[2,1] --fetch y"));
+  EXPECT_EQ(r.out, "y: double [2]\n[2. 1.]\n") << r.err;
+  r = Nabla(absl::StrCat("grad ", model, " --ys y --xs x --out ", with_gradients));
+  ASSERT_THAT(r.out, MatchesRegex("x -> gradients/[^\n]*\n")) << r.err;
+  r = Nabla(absl::StrCat("run ", with_gradients, " --feed x=[2,1] --fetch ", r.out.substr(5, r.out.size() - 6)));
+  EXPECT_THAT(r.out, HasSubstr("[1. 1.]")) << r.err;
+}
+
+TEST_F(NablaTest, LongChainsOfFunctions) {
+  constexpr int kLength = 10000;
+  std::ofstream file(Path("calls.pbtxt"));
+  file << "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } }"
+          "node { name: 'y' op: 'f0' input: 'x' } versions { producer: 1087 } library {";
+  for (int i = 0; i < kLength; ++i) {
+    file << "function { signature { name: 'f" << i
+         << "' input_arg { name: 'a' type: DT_FLOAT } output_arg { name: 'b' type: DT_FLOAT } } node_def { name: 'c' ";
+    if (i + 1 < kLength) {
+      file << "op: 'f" << i + 1 << "' input: 'a' } ret { key: 'b' value: 'c:b:0' } }";
+    } else {
+      file << "op: 'Neg' input: 'a' attr { key: 'T' value { type: DT_FLOAT } } } ret { key: 'b' value: 'c:y:0' } }";
+    }
+  }
+  file << "}";
+  file.close();
+  EXPECT_THAT(Nabla("show " + Path("calls.pbtxt")).out, HasSubstr("functions (10000)"));
+  const Result r = Nabla(absl::StrCat("run ", Path("calls.pbtxt"), " --feed x=3 --fetch y"));
+  EXPECT_EQ(r.out, "y: float []\n-3.0\n") << r.err;
+}
+
+TEST_F(NablaTest, ShowListsLoopsThatTensorFlowWrote) {
+  // The handle of the TensorArray is an invariant, its flow a variable.
+  const Result r = Nabla("show tests/golden/loops/array_written_and_stacked.pb");
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("frames (1)\n"
+                               "  while/while_context: 2 variables, 3 invariants, 8 body nodes, while while/Less, 10 "
+                               "iterations at once\n"
+                               "    variable while/Enter: int32 []\n"
+                               "    variable while/Enter_1: float []\n"
+                               "    invariant while/Less/Enter: int32 []\n"
+                               "    invariant while/mul/Enter: float [2]\n"
+                               "    invariant while/TensorArrayWrite/TensorArrayWriteV3/Enter: resource [2]\n"));
+}
+
+TEST_F(NablaTest, LoopsThatTensorFlowWroteAreRunAndDifferentiated) {
+  // Of primitives and of functions. The files hold the values that TensorFlow gave.
+  for (const char* name : {"v1_nested", "v2_nested", "v2_conditional_in_loop", "v2_tensor_array_read"}) {
+    const std::string graph = absl::StrCat("tests/golden/loop_gradients/", name, ".pb");
+    const std::string with_gradients = Path("loop_grad.pb"), results = Path("loop_results");
+    Result r = Nabla(absl::StrCat("grad ", graph, " --ys y --xs x/0 --out ", with_gradients));
+    ASSERT_THAT(r.out, MatchesRegex("x/0 -> gradients/[^\n]*\n")) << r.err;
+    const std::string dx = r.out.substr(7, r.out.size() - 8);
+    r = Nabla(absl::StrCat("run ", with_gradients, " --fetch y,expect/y,", dx, ",expect/0 --out ", results));
+    ASSERT_EQ(r.status, 0) << r.err;
+    const auto read = [&](const std::string& tensor) {
+      return *ReadNpy(absl::StrCat(results, "/", absl::StrReplaceAll(tensor, {{"/", "_"}, {":", "_"}}), ".npy"));
+    };
+    for (const auto& [got, expected] :
+         {std::pair(read("y"), read("expect/y")), std::pair(read(dx), read("expect/0"))}) {
+      ASSERT_EQ(got.shape(), expected.shape());
+      for (int64_t i = 0; i < expected.num_elements(); ++i) {
+        EXPECT_NEAR(got.flat<double>()[i], expected.flat<double>()[i], 1e-12) << name << " at " << i;
+      }
+    }
+  }
 }
 
 TEST_F(NablaTest, GraphsWithFunctionsAreRunDifferentiatedCheckedAndShown) {
