@@ -27,6 +27,15 @@ Input RowShape(const Scope& scope, Output x) {
   return Input(Shape(shape.dims().subspan(1)));
 }
 
+// The shape of parts of x along its first dimension, which differ in that one.
+Input PartShape(const Scope& scope, Output x) {
+  const Shape& shape = x.shape();
+  if (!shape.IsFullyDefined()) return ops::ConcatV2(scope, {{-1}, RowShape(scope, x)}, 0);
+  std::vector<int64_t> dims(shape.dims().begin(), shape.dims().end());
+  dims[0] = -1;
+  return dims;
+}
+
 // A number for the attr num_elements.
 int64_t NumRows(Output x) { return x.shape().rank() > 0 ? x.shape().dim(0) : kUnknownDim; }
 
@@ -126,15 +135,8 @@ Grads SplitGrad(RuleContext& c) {
   const Scope& scope = c.scope();
   Output tensor = c.input(0), lengths = c.input(2);
   if (!IsContinuous(tensor.dtype())) return {Gradient(), Gradient(), Gradient()};
-  // The parts' sizes along the first dimension differ.
-  Input part_shape = ops::ConcatV2(scope, {{-1}, RowShape(scope, tensor)}, 0);
-  if (tensor.shape().IsFullyDefined()) {
-    std::vector<int64_t> dims(tensor.shape().dims().begin(), tensor.shape().dims().end());
-    dims[0] = -1;
-    part_shape = dims;
-  }
-  return {ops::TensorListConcatV2(scope, c.grad(0), part_shape, lengths, tensor.dtype()).tensor, Gradient(),
-          Gradient()};
+  return {ops::TensorListConcatV2(scope, c.grad(0), PartShape(scope, tensor), lengths, tensor.dtype()).tensor,
+          Gradient(), Gradient()};
 }
 
 Grads GatherGrad(RuleContext& c) {

@@ -247,7 +247,7 @@ void AddListsAsValues(std::vector<OpCase>* rows) {
       "TensorListElementShape", "", {In({2})},
       [](const Scope& s, const Outputs& x) -> Outputs {
         return {ops::TensorListElementShape(s, Reserved(s, {kUnknownDim, 3}, 1, x[0].dtype()), DType::kInt64),
-                ops::TensorListElementShape(s, Reserved(s, Shape(), 1, x[0].dtype()), DType::kInt32)};
+                ops::TensorListElementShape(s, ops::TensorListReserve(s, kAnyShape, 1, x[0].dtype()), DType::kInt32)};
       },
       rows);
   for (int size : {2, 5}) {
