@@ -28,7 +28,11 @@ class RandomCall {
     DTypes dtypes;
     status_ = ArgDTypes(spec.inputs(), attrs_, &dtypes);
     rank_ = Pick(4);
-    for (DType dtype : dtypes) inputs_.push_back(RandomTensor(dtype));
+    for (size_t i = 0; i < dtypes.size(); ++i) {
+      // Few random shapes are those of a list's elements.
+      const bool any = i < spec.inputs().size() && spec.inputs()[i].name == "element_shape" && Pick(2) == 0;
+      inputs_.push_back(any ? AnyShape(dtypes[i]) : RandomTensor(dtypes[i]));
+    }
   }
 
   const absl::Status& status() const { return status_; }
@@ -100,6 +104,10 @@ class RandomCall {
       default:
         return *attr.default_value;
     }
+  }
+
+  static Tensor AnyShape(DType dtype) {
+    return dtype == DType::kInt64 ? Tensor::Scalar<int64_t>(-1) : Tensor::Scalar<int32_t>(-1);
   }
 
   // Most of them could be of one kind.
