@@ -134,7 +134,7 @@ Segment Checkpoints::OpenKept(const Scope& scope, LoopBuilder* backward) {
 }
 
 Output Checkpoints::Slots(const Scope& scope) {
-  int64_t bytes = 1;
+  int64_t bytes = 0;
   Output unknown;
   for (size_t i = 0; i < replay_->variables().size(); ++i) {
     const LoopVariable& variable = state_->frame(frame_).variables[replay_->variables()[i]];
@@ -150,9 +150,9 @@ Output Checkpoints::Slots(const Scope& scope) {
     unknown = unknown ? ops::AddV2(scope, unknown, value) : value;
   }
   const int64_t half = std::max<int64_t>(options_.budget_bytes / 2, 1);
-  if (!unknown) return Int32(scope, std::max<int64_t>(half / bytes, 1));
+  if (!unknown) return Int32(scope, std::max<int64_t>(half / std::max<int64_t>(bytes, 1), 1));
   const auto number = [&](int64_t value) { return ops::Const(scope, Tensor::Scalar<int64_t>(value)); };
-  Output slots = ops::FloorDiv(scope, number(half), ops::AddV2(scope, unknown, number(bytes)));
+  Output slots = ops::FloorDiv(scope, number(half), ops::AddV2(scope, unknown, number(bytes + 1)));
   slots = ops::Minimum(scope, ops::Maximum(scope, slots, number(1)), number(1 << 30));
   return ops::Cast(scope, slots, DType::kInt32);
 }

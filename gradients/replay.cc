@@ -16,7 +16,7 @@ namespace {
 bool ReadsVariable(const Node& node) {
   const std::string& op = node.op();
   return op == "ReadVariableOp" || op == "ResourceGather" || op == "ResourceGatherNd" || op == "VariableShape" ||
-         op == "VarHandleOp";
+         op == "VarHandleOp";  // which the others take
 }
 
 bool TakesResource(const Node& node) {
@@ -53,6 +53,7 @@ absl::Status Replay::CheckRepeatable(const Node* node) const {
                                                  "' (op type: ", culprit->op(), ") ", why));
   };
   if (!node->spec().is_stateful()) return absl::OkStatus();
+  if (node->op() == "VarHandleOp") return absl::OkStatus();
   if (!ReadsVariable(*node)) return refuse(node, "has effects or may give something else when it is computed again");
   for (size_t f = 0; f < state_->flow().frames.size(); ++f) {
     if (!state_->IsInside(static_cast<int>(f), frame_)) continue;
