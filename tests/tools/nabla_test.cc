@@ -257,6 +257,26 @@ TEST_F(NablaTest, CheckWidensNarrowTypes) {
   EXPECT_THAT(r.out, ContainsRegex("\n  ok        t \\(Tanh\\): largest relative difference [0-9.]+e-(0[6-9]|1[0-9])"));
 }
 
+TEST_F(NablaTest, GradientsOfLoopsWithCheckpoints) {
+  Graph graph;
+  Scope scope(&graph);
+  Output x = ops::Placeholder(scope.Named("x"), DType::kDouble, {.shape = Shape::Scalar()});
+  Output last = ops::For(scope, 10, {x},
+                         [](const Scope& s, Output, const Outputs& v) { return Outputs{ops::Mul(s, v[0], v[0])}; })[0];
+  ops::Identity(scope.Named("y"), last);
+  ASSERT_TRUE(scope.ok()) << scope.status();
+  const std::string model = Path("loop.pb"), with_gradients = Path("loop_grad.pb");
+  ASSERT_TRUE(ExportGraphFile(graph, {}, model).ok());
+  for (const char* checkpoint : {"none", "sqrt", "every=3", "budget=40", "budget=1M"}) {
+    const Result grad =
+        Nabla("grad " + model + " --ys y --xs x --out " + with_gradients + " --loop-checkpoint " + checkpoint);
+    ASSERT_EQ(grad.status, 0) << grad.err;
+    const std::string name = grad.out.substr(grad.out.find("-> ") + 3, grad.out.find('\n') - grad.out.find("-> ") - 3);
+    // x^1024 at 1.
+    EXPECT_THAT(Nabla("run " + with_gradients + " --feed x=1 --fetch " + name).out, HasSubstr("1024")) << checkpoint;
+  }
+}
+
 TEST_F(NablaTest, WrongUsage) {
   std::string model = WriteModel();
   Error("", 2);
@@ -268,6 +288,11 @@ TEST_F(NablaTest, WrongUsage) {
   EXPECT_THAT(Error("run " + model + " --fetch y --threads many", 2), HasSubstr("--threads"));
   EXPECT_THAT(Error("grad " + model + " --ys y --xs x --out o.pb --aggregation sum", 2),
               HasSubstr("--aggregation sum"));
+  for (const char* wrong : {"some", "every=0", "every=", "budget=-1", "budget=9999999999G", "budget=5X"}) {
+    EXPECT_THAT(
+        Error("grad " + model + " --ys y --xs x --out o.pb --loop-checkpoint " + wrong, 2),
+        HasSubstr(std::string("--loop-checkpoint ") + wrong + ": expected none, sqrt, every=K or budget=BYTES"));
+  }
   EXPECT_THAT(Error("show", 2), HasSubstr("GRAPH"));
   EXPECT_THAT(Error("check " + model + " --ys y", 2), HasSubstr("--xs"));
 }
