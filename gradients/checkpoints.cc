@@ -27,9 +27,9 @@ Output FirstOfShrinking(const Scope& scope, Output trips) {
   return ops::Cast(scope, ops::Ceil(scope, ops::Mul(scope, ops::Sub(scope, root, 1), 0.5)), DType::kInt32);
 }
 
-// How many of n segments to pass before the next value is kept, if c >= 1 can be kept from now on. With c values, of
-// which each is started from at most r times, beta(c, r) = (c + r)! / (c! r!) segments can be reversed; r is the least
-// number for which that suffices.
+// How many of n segments to pass before the next value is kept, if c >= 1 can be kept from now on; 1 if n is. With c
+// values, of which each is started from at most r times, beta(c, r) = (c + r)! / (c! r!) segments can be reversed; r is
+// the least number for which that suffices.
 Output BinomialStep(const Scope& scope, Output n, Output c) {
   n = ops::Cast(scope, n, DType::kInt64);
   c = ops::Cast(scope, c, DType::kInt64);
@@ -45,7 +45,21 @@ Output BinomialStep(const Scope& scope, Output n, Output c) {
       },
       {.name = "binomial"});
   const Output step = ops::Maximum(scope, ops::Sub(scope, n, ops::Sub(scope, found[1], found[2])), found[3]);
-  return ops::Cast(scope, ops::Minimum(scope, ops::Maximum(scope, step, 1), ops::Sub(scope, n, 1)), DType::kInt32);
+  return ops::Cast(scope, ops::Maximum(scope, ops::Minimum(scope, step, ops::Sub(scope, n, 1)), 1), DType::kInt32);
+}
+
+// The numbers of the segments before which values are kept on the way from the first of `segments` to the last, that
+// one included, if c values can be kept. A vector of int32.
+Output BinomialDescent(const Scope& scope, Output segments, Output c) {
+  const Outputs found = ops::While(
+      scope, {Int32(scope, 0), c, NewList(scope, Shape::Scalar(), DType::kInt32)},
+      [&](const Scope& s, const Outputs& v) { return ops::Less(s, v[0], segments); },
+      [&](const Scope& s, const Outputs& v) {
+        const Output step = BinomialStep(s, ops::Sub(s, segments, v[0]), v[1]);
+        return Outputs{ops::AddV2(s, v[0], step), ops::Sub(s, v[1], 1), ops::TensorListPushBack(s, v[2], v[0])};
+      },
+      {.name = "descent"});
+  return ops::TensorListStack(scope, found[2], Shape::Scalar(), DType::kInt32);
 }
 
 }  // namespace
@@ -84,6 +98,14 @@ Output Checkpoints::Keep(const Scope& scope, Output value, Output keep) {
   return list.Exit();
 }
 
+Outputs Checkpoints::KeepAll(const Scope& scope, Output number, Output keep) {
+  Outputs lists = {Keep(scope, number, keep)};
+  for (size_t k : replay_->variables()) {
+    lists.push_back(Keep(scope, state_->frame(frame_).variables[k].switch_node->output(1), keep));
+  }
+  return lists;
+}
+
 Segment Checkpoints::OpenKept(const Scope& scope, LoopBuilder* backward) {
   const Scope forward = state_->forward().Sub("checkpoints");
   const Scope around = AroundLoop(*state_, frame_, forward);
@@ -103,9 +125,7 @@ Segment Checkpoints::OpenKept(const Scope& scope, LoopBuilder* backward) {
     next.SetNext(ops::AddV2(forward, next.Inside(), ops::Mul(forward, kept, gap.Inside())));
     gap.SetNext(trips ? ops::Sub(forward, gap.Inside(), kept) : ops::AddV2(forward, gap.Inside(), kept));
   }
-  const std::vector<LoopVariable>& variables = state_->frame(frame_).variables;
-  Outputs lists = {Keep(forward, number, keep)};
-  for (size_t k : replay_->variables()) lists.push_back(Keep(forward, variables[k].switch_node->output(1), keep));
+  const Outputs lists = KeepAll(forward, number, keep);
   if (!forward.ok()) return {};
 
   const int left = backward->AddVariable(ops::TensorListLength(scope, lists[0]), Shape::Scalar());
@@ -133,7 +153,7 @@ Segment Checkpoints::OpenKept(const Scope& scope, LoopBuilder* backward) {
   return segment;
 }
 
-Output Checkpoints::Slots(const Scope& scope) {
+Output Checkpoints::Slots(const Scope& scope, bool after) {
   int64_t bytes = 0;
   Output unknown;
   for (size_t i = 0; i < replay_->variables().size(); ++i) {
@@ -145,7 +165,7 @@ Output Checkpoints::Slots(const Scope& scope) {
       bytes += ShapeOf(i).num_elements() * size;
       continue;
     }
-    Output value = variable.exit != nullptr ? variable.exit->output(0) : variable.enter->input(0);
+    Output value = after && variable.exit != nullptr ? variable.exit->output(0) : variable.enter->input(0);
     value = ops::Mul(scope, ops::Size(scope, value, {.out_type = DType::kInt64}), size);
     unknown = unknown ? ops::AddV2(scope, unknown, value) : value;
   }
@@ -157,19 +177,60 @@ Output Checkpoints::Slots(const Scope& scope) {
   return ops::Cast(scope, slots, DType::kInt32);
 }
 
-Segment Checkpoints::OpenBinomial(const Scope& scope, LoopBuilder* backward) {
+Outputs Checkpoints::KeepDescent(Output trips, Output* free) {
+  const Frame& frame = state_->frame(frame_);
+  const Scope forward = state_->forward().Sub("checkpoints");
+  const Scope around = AroundLoop(*state_, frame_, forward);
+  const Output slots = Slots(around, /*after=*/false);
+  const Output positions = BinomialDescent(around, SegmentsOf(around, trips), slots);
+  // At the end, a trip that does not come.
+  const Output kept_trips =
+      ops::ConcatV2(around, {ops::Mul(around, positions, segment_trips_), Tensor::Vector<int32_t>({-1})}, 0);
+  const Output inside = ops::Enter(forward, kept_trips, frame.name,
+                                   {.is_constant = true, .parallel_iterations = frame.parallel_iterations});
+  const Output number = trips_.Number();
+  AddedVariable next(state_, frame_, forward, Int32(around, 0));
+  const Output axis = Int32(forward.WithControl({number}), 0);
+  const Output keep = ops::Equal(forward, number, ops::GatherV2(forward, inside, next.Inside(), axis));
+  next.SetNext(ops::AddV2(forward, next.Inside(), ops::Cast(forward, keep, DType::kInt32)));
+  const Outputs lists = KeepAll(forward, number, keep);
+  *free = ops::Sub(*scope_, slots, ops::TensorListLength(*scope_, lists[0]));
+  return lists;
+}
+
+Outputs Checkpoints::KeepFirst(Output* free) {
+  const Scope& scope = *scope_;
   const std::vector<LoopVariable>& variables = state_->frame(frame_).variables;
+  const auto list = [&](const Shape& shape, DType dtype, Output first) {
+    return ops::TensorListPushBack(scope, NewList(scope, shape, dtype), first);
+  };
+  Outputs lists = {list(Shape::Scalar(), DType::kInt32, Int32(scope, 0))};
+  for (size_t i = 0; i < replay_->variables().size(); ++i) {
+    lists.push_back(list(ShapeOf(i), DTypeOf(i), variables[replay_->variables()[i]].enter->input(0)));
+  }
+  *free = ops::Sub(scope, Slots(scope, /*after=*/true), 1);
+  return lists;
+}
+
+Output Checkpoints::SegmentsOf(const Scope& scope, Output trips) {
+  return ops::AddV2(scope, ops::FloorDiv(scope, ops::Sub(scope, trips, 1), segment_trips_), 1);
+}
+
+Segment Checkpoints::OpenBinomial(const Scope& scope, LoopBuilder* backward) {
   scope_ = scope;
-  const Output trips = trips_.Total();
   segment_trips_ = ops::Placeholder(scope, DType::kInt32, {.shape = Shape::Scalar()});
+  const Output in_advance = trips_.TotalInAdvance();
+  Output left;
+  const Outputs lists = in_advance ? KeepDescent(in_advance, &left) : KeepFirst(&left);
+  if (!scope.ok()) return {};
+  const Output trips = trips_.Total();
   // Positions are counted in segments.
-  const Output segments = ops::AddV2(scope, ops::FloorDiv(scope, ops::Sub(scope, trips, 1), segment_trips_), 1);
-  const int end = backward->AddVariable(segments, Shape::Scalar());
+  const int end = backward->AddVariable(SegmentsOf(scope, trips), Shape::Scalar());
   backward->SetCondition(ops::Greater(backward->condition(), backward->Entering(end), 0));
   const Scope& body = backward->body();
-  const int free = backward->AddVariable(ops::Sub(scope, Slots(scope), 1), Shape::Scalar());
+  const int free = backward->AddVariable(left, Shape::Scalar());
 
-  // The lists of positions and of values, kept from the first segment on.
+  // The lists of the trips and of the values that are kept.
   struct Kept {
     int outer = 0, list = 0, value = 0;  // variables of the backward loop and, twice, of the descent
     Shape shape;
@@ -181,12 +242,10 @@ Segment Checkpoints::OpenBinomial(const Scope& scope, LoopBuilder* backward) {
     Kept& k = kept[i];
     k.shape = i == 0 ? Shape::Scalar() : ShapeOf(i - 1);
     k.dtype = i == 0 ? DType::kInt32 : DTypeOf(i - 1);
-    const Output first = i == 0 ? Int32(scope, 0) : variables[replay_->variables()[i - 1]].enter->input(0);
-    k.outer =
-        backward->AddVariable(ops::TensorListPushBack(scope, NewList(scope, k.shape, k.dtype), first), Shape::Scalar());
+    k.outer = backward->AddVariable(lists[i], Shape::Scalar());
     auto popped = ops::TensorListPopBack(body, backward->Inside(k.outer), ListElementShape(k.shape), k.dtype);
     k.list = descent.AddVariable(popped.output_handle, Shape::Scalar());
-    k.value = descent.AddVariable(popped.tensor, k.shape);
+    k.value = descent.AddVariable(i == 0 ? ops::FloorDiv(body, popped.tensor, segment_trips_) : popped.tensor, k.shape);
   }
   const int free_inside = descent.AddVariable(ops::AddV2(body, backward->Inside(free), 1), Shape::Scalar());
   const Output last = backward->Inside(end);
@@ -198,12 +257,13 @@ Segment Checkpoints::OpenBinomial(const Scope& scope, LoopBuilder* backward) {
   const Output reached = ops::AddV2(down, position, step);
   Outputs values;
   for (size_t i = 1; i < kept.size(); ++i) values.push_back(descent.Inside(kept[i].value));
-  values = replay_->Run(down, "trips", ops::Mul(down, position, segment_trips_),
-                        ops::Mul(down, reached, segment_trips_), values);
+  const Output first = ops::Mul(down, position, segment_trips_);
+  values = replay_->Run(down, "trips", first, ops::Mul(down, reached, segment_trips_), values);
   Segment segment;
   for (size_t i = 0; i < kept.size(); ++i) {
     const Kept& k = kept[i];
-    descent.SetNext(k.list, ops::TensorListPushBack(down, descent.Inside(k.list), descent.Inside(k.value)));
+    descent.SetNext(k.list,
+                    ops::TensorListPushBack(down, descent.Inside(k.list), i == 0 ? first : descent.Inside(k.value)));
     descent.SetNext(k.value, i == 0 ? reached : values[i - 1]);
     backward->SetNext(k.outer, descent.Exit(k.list));
     if (i > 0) segment.values.push_back(ops::Identity(body, descent.Exit(k.value)));

@@ -38,16 +38,23 @@ class Checkpoints {
  private:
   // The forward loop keeps values at trips that lie further and further apart, or less and less, or equally far.
   Segment OpenKept(const Scope& scope, LoopBuilder* backward);
-  // The forward loop keeps nothing. The backward one descends from the last value that it has to the next segment, and
-  // keeps values on its way: the binomial schedule of A. Griewank and A. Walther, "Algorithm 799: revolve", ACM TOMS 26
-  // (2000), which makes as few trips again as that number of values allows.
+  // The backward loop descends from the last value that it has to the next segment, and keeps values on its way: the
+  // binomial schedule of A. Griewank and A. Walther, "Algorithm 799: revolve", ACM TOMS 26 (2000), which makes as few
+  // trips again as that number of values allows. The first descent is the forward loop, if the number of its trips is
+  // known before; else that keeps nothing.
   Segment OpenBinomial(const Scope& scope, LoopBuilder* backward);
   // The list of the values that `value`, in the forward body, has in the trips for which `keep` holds.
   Output Keep(const Scope& scope, Output value, Output keep);
   const Shape& ShapeOf(size_t i) const;
   DType DTypeOf(size_t i) const;
-  // How many values of all variables fit the budget, a scalar int32.
-  Output Slots(const Scope& scope);
+  // Such lists of the trips' numbers and of all variables to keep.
+  Outputs KeepAll(const Scope& scope, Output number, Output keep);
+  // The lists with which the backward loop begins, and how many more values can be kept.
+  Outputs KeepDescent(Output trips, Output* free);
+  Outputs KeepFirst(Output* free);
+  // How many values of all variables fit the budget, a scalar int32: by their sizes before the loop, or after it.
+  Output Slots(const Scope& scope, bool after);
+  Output SegmentsOf(const Scope& scope, Output trips);
 
   ControlState* state_;
   int frame_;

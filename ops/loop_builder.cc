@@ -125,8 +125,9 @@ void LoopBuilder::SetNext(int variable, Output next) {
 
 Output LoopBuilder::Exit(int variable) {
   Variable& v = variables_[variable];
-  // An Exit leaves the loop: it is no part of the body, but takes its input from there.
-  if (!v.exit && v.leaves) v.exit = ops::Exit(outer_, v.leaves);
+  // An Exit leaves the loop: it is no part of the body, but takes its input from there. What the loop waits for, its
+  // Enters have waited for.
+  if (!v.exit && v.leaves) v.exit = ops::Exit(outer_.WithoutControl(), v.leaves);
   return v.exit;
 }
 
