@@ -248,6 +248,46 @@ std::vector<ControlFlowCase> MixedCases() {
                              },
                              With(p))[0]);
        }},
+      {"matrix_products_in_a_branch_in_a_loop",
+       {{0.3, -0.2, 0.5, 0.9}, {0.1, 0.4}},
+       [](const Scope& s, const Outputs& x, int64_t p) {
+         const Output w = ops::Reshape(s, x[0], {2, 2}), h = ops::Reshape(s, x[1], {1, 2});
+         const Outputs last = ops::For(
+             s, 4, {h},
+             [&](const Scope& b, Output i, const Outputs& v) {
+               return ops::Cond(
+                   b, IsEven(b, i), [&](const Scope& c) { return Outputs{ops::Tanh(c, ops::MatMul(c, v[0], w))}; },
+                   [&](const Scope&) { return Outputs{v[0] * v[0]}; });
+             },
+             With(p));
+         return SumOf(s, ops::Reshape(s, last[0], {-1}));
+       }},
+      {"matrix_products_in_loops_in_branches",
+       {{0.3, -0.2, 0.5, 0.9}, {0.1, 0.4}, {0.8}},
+       [](const Scope& s, const Outputs& x, int64_t p) {
+         const Output w = ops::Reshape(s, x[0], {2, 2}), h = ops::Reshape(s, x[1], {1, 2});
+         const auto powers = [&](const Scope& b, const Output& factor) {
+           return ops::For(
+               b, 2, {h},
+               [&](const Scope& outer, Output, const Outputs& v) {
+                 return ops::For(
+                     outer, 2, {v[0]},
+                     [&](const Scope& c, Output, const Outputs& u) {
+                       return Outputs{ops::Tanh(c, ops::MatMul(c, ops::MatMul(c, u[0], w), factor))};
+                     },
+                     With(p));
+               },
+               With(p));
+         };
+         const Output square = ops::MatMul(s, w, w);
+         Outputs taken = ops::Cond(
+             s, Positive(s, x[2]), [&](const Scope& b) { return powers(b, w); },
+             [&](const Scope& b) { return powers(b, square); });
+         Outputs not_taken = ops::Cond(
+             s, Positive(s, x[2]), [&](const Scope&) { return Outputs{h}; },
+             [&](const Scope& b) { return powers(b, square); });
+         return SumOf(s, ops::Reshape(s, taken[0] * not_taken[0] * x[2], {-1}));
+       }},
       {"nested_conditional_in_loop",
        {{0.8}},
        [](const Scope& s, const Outputs& x, int64_t p) {
