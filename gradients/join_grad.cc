@@ -85,12 +85,13 @@ Grads ConcatenationGrad(RuleContext& c, int first, int count, Output axis) {
     for (int i = 0; i < count && i < static_cast<int>(parts.size()); ++i) grads[first + i] = parts[i];
     return grads;
   }
-  Inputs shapes;
-  for (int i = 0; i < count; ++i) shapes.push_back(ShapeTensor(scope, c.input(first + i)));
+  Inputs values;
+  for (int i = 0; i < count; ++i) values.push_back(c.input(first + i));
+  Outputs shapes = ops::ShapeN(scope, values);
   Output axis32 = ops::Cast(scope, axis, DType::kInt32);
   // A negative axis counts from the end, which ConcatOffset does not do.
   Output wrapped = ops::FloorMod(scope, axis32, ops::Rank(scope, c.grad(0)));
-  Outputs offsets = ops::ConcatOffset(scope, wrapped, shapes);
+  Outputs offsets = ops::ConcatOffset(scope, wrapped, Inputs(shapes.begin(), shapes.end()));
   for (int i = 0; i < count && i < static_cast<int>(offsets.size()); ++i) {
     if (c.needs_input_grad(first + i)) grads[first + i] = ops::Slice(scope, c.grad(0), offsets[i], shapes[i]);
   }

@@ -145,7 +145,7 @@ TEST_F(SavedValuesTest, WhereTheShapeIsReadTheShapeIsSaved) {
   const Output x = Vector("x", Shape({kUnknownDim}));
   const Output y = ops::For(scope_, 3, {x, ops::Const(scope_, Tensor::Scalar<double>(0))},
                             [&](const Scope& s, Output, const Outputs& v) {
-                              return Outputs{ops::ConcatV2(s, {v[0], v[0]}, 0), v[1] + ops::Sum(s, v[0], 0)};
+                              return Outputs{ops::Mul(s, v[0], 2), v[1] + ops::Sum(s, v[0], 0)};
                             },
                             {.shape_invariants = {Shape({kUnknownDim}), Shape::Scalar()}})[1];
   EXPECT_THAT(Pushed(y, {x}), UnorderedElementsAre("Shape"));

@@ -1,5 +1,6 @@
 // Writes the loops and conditionals of tests/gradients with their first and second derivatives as GraphDef files, and
-// beside each where to take them: check_control_flow.py runs them in TensorFlow.
+// beside each where to take them: check_control_flow.py runs them in TensorFlow. With a second argument, loops have
+// checkpoints.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -16,7 +17,7 @@
 namespace nabla {
 namespace {
 
-absl::Status Export(const ControlFlowCase& c, const std::string& path) {
+absl::Status Export(const ControlFlowCase& c, const LoopGradientOptions& loops, const std::string& path) {
   Graph graph;
   Scope scope(&graph);
   Outputs xs;
@@ -28,6 +29,7 @@ absl::Status Export(const ControlFlowCase& c, const std::string& path) {
   NABLA_RETURN_IF_ERROR(scope.status());
   GradientOptions options;
   options.unconnected = UnconnectedGradients::kZero;
+  options.loops = loops;
   ScopeGuard guard(scope);
   Output of = y;
   for (const char* order : {"first", "second", "third"}) {
@@ -43,7 +45,8 @@ absl::Status Export(const ControlFlowCase& c, const std::string& path) {
     }
     of = ops::Identity(scope.Named(absl::StrCat("direction_", order)), direction);
     NABLA_RETURN_IF_ERROR(scope.status());
-    if (c.at.size() > 1 && std::string(order) == "second") break;
+    const bool large = c.at.size() > 1 || loops.checkpoint != Checkpoint::kNone;
+    if (large && std::string(order) == "second") break;
   }
   std::ofstream at(path + ".txt");
   for (const std::vector<double>& x : c.at) at << absl::StrJoin(x, " ") << "\n";
@@ -54,8 +57,13 @@ absl::Status Export(const ControlFlowCase& c, const std::string& path) {
 }  // namespace nabla
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: export_control_flow DIRECTORY\n";
+  const std::string checkpoint = argc == 3 ? argv[2] : "none";
+  nabla::LoopGradientOptions loops;
+  if (checkpoint == "sqrt") loops.checkpoint = nabla::Checkpoint::kSqrt;
+  if (checkpoint == "every") loops = {.checkpoint = nabla::Checkpoint::kEveryK, .every_k = 3};
+  if (checkpoint == "budget") loops = {.checkpoint = nabla::Checkpoint::kBudgetBytes, .budget_bytes = 100};
+  if (argc < 2 || argc > 3 || (checkpoint != "none" && loops.checkpoint == nabla::Checkpoint::kNone)) {
+    std::cerr << "usage: export_control_flow DIRECTORY [none|sqrt|every|budget]\n";
     return 2;
   }
   nabla::RegisterAllOps();
@@ -63,7 +71,7 @@ int main(int argc, char** argv) {
   int failed = 0;
   const auto all = [&](const std::string& kind, const std::vector<nabla::ControlFlowCase>& cases) {
     for (const nabla::ControlFlowCase& c : cases) {
-      const absl::Status status = nabla::Export(c, absl::StrCat(argv[1], "/", kind, "_", c.name));
+      const absl::Status status = nabla::Export(c, loops, absl::StrCat(argv[1], "/", kind, "_", c.name));
       if (status.ok()) continue;
       std::cerr << kind << "_" << c.name << ": " << status << "\n";
       ++failed;
