@@ -40,8 +40,17 @@ std::vector<Node*> Replay::Waits(const Node* node) const {
   std::vector<Node*> waits;
   if (node->num_inputs() > 0 || node->num_control_inputs() == 0) return waits;
   if (state_->FrameOf(node) == frame_ && state_->ContextOf(Output(const_cast<Node*>(node), 0)) == 0) return waits;
-  for (Node* source : node->control_inputs()) {
-    if (!source->spec().is_stateful() && state_->IsInside(state_->FrameOf(source), frame_)) waits.push_back(source);
+  absl::flat_hash_set<const Node*> seen;
+  std::vector<Node*> sources = node->control_inputs();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    Node* source = sources[i];
+    if (!seen.insert(source).second || !state_->IsInside(state_->FrameOf(source), frame_)) continue;
+    if (source->num_outputs() == 0) {  // a NoOp that stands for others
+      const std::vector<Node*> more = source->control_inputs();
+      sources.insert(sources.end(), more.begin(), more.end());
+    } else if (!source->spec().is_stateful()) {
+      waits.push_back(source);
+    }
   }
   return waits;
 }
@@ -87,9 +96,7 @@ void Replay::Collect(Output start, std::vector<Output>* loops) {
       for (int i = 0; i < node->num_inputs(); ++i) {
         (ClosesLoop(*node, i) ? loops : &entry.inputs)->push_back(node->input(i));
       }
-      for (Node* wait : Waits(node)) {
-        if (wait->num_outputs() > 0) entry.inputs.push_back(wait->output(0));
-      }
+      for (Node* wait : Waits(node)) entry.inputs.push_back(wait->output(0));
     }
     stack.push_back(std::move(entry));
   };
@@ -157,7 +164,7 @@ void Replay::CopyNode(const Scope& body, Node* node) {
   }
   std::vector<Node*> waits;
   for (Node* wait : Waits(node)) {
-    if (const Output copy = wait->num_outputs() > 0 ? Copy(wait->output(0)) : Output()) waits.push_back(copy.node());
+    if (const Output copy = Copy(wait->output(0))) waits.push_back(copy.node());
   }
   std::vector<std::pair<std::string, Attr>> changed;
   if (IsEnter(*node)) {

@@ -162,6 +162,28 @@ TEST_F(CheckpointTest, LoopsAndBranchesInTheBody) {
   });
 }
 
+// Constants of a branch and of a loop inside that wait for a NoOp there.
+TEST_F(CheckpointTest, WhatWaitsInTheBody) {
+  ExpectSameWithAll([](const Scope& scope, Output x) {
+    return Total(scope, ops::For(scope, 5, {x}, [&](const Scope& s, Output trip, const Outputs& v) {
+                   return ops::Cond(
+                       s, ops::Less(s, trip, 3),
+                       [&](const Scope& b) {
+                         Node* const wait = ops::NoOp(b.WithControl({ops::Sin(b, v[0])}));
+                         const Output half = ops::Const(b.WithControl({wait}), Tensor::Scalar(0.5));
+                         return Outputs{ops::Sin(b, v[0] * x) * half};
+                       },
+                       [&](const Scope& b) {
+                         return ops::For(b, 2, {v[0]}, [&](const Scope& inner, Output, const Outputs& u) {
+                           Node* const wait = ops::NoOp(inner.WithControl({ops::Cos(inner, u[0])}));
+                           const Output two = ops::Const(inner.WithControl({wait}), Tensor::Scalar(2.0));
+                           return Outputs{ops::Sin(inner, u[0] * two)};
+                         });
+                       });
+                 })[0]);
+  });
+}
+
 // A loop in a branch, taken or not.
 TEST_F(CheckpointTest, InABranch) {
   for (const bool taken : {true, false}) {
