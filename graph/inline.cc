@@ -161,6 +161,34 @@ absl::StatusOr<Node*> WaitForAll(Graph* graph, const std::string& name, std::vec
   return graph->AddNode(std::move(desc));
 }
 
+// A node that has run when the argument is there, and is dead where it is: not a Switch, which runs on both sides.
+absl::StatusOr<Node*> Anchor(Graph* graph, const std::string& prefix, const Node& call, int input,
+                             std::vector<Node*>* added) {
+  const Output argument = call.input(input);
+  if (!IsSwitch(*argument.node())) return argument.node();
+  NodeDesc desc;
+  desc.name = graph->UniqueName(absl::StrCat(prefix, "/entered"));
+  desc.op = "Identity";
+  desc.device = call.device();
+  desc.inputs = {argument};
+  desc.attrs.Set("T", BaseDType(argument.dtype()));
+  NABLA_ASSIGN_OR_RETURN(Node * node, graph->AddNode(std::move(desc)));
+  added->push_back(node);
+  return node;
+}
+
+// What a function with effects waits for: as a call does, for all arguments, even where an effect does not use them.
+absl::Status WaitForArguments(Graph* graph, const std::string& prefix, const Node& call, std::vector<Node*>* waits,
+                              std::vector<Node*>* added) {
+  for (int i = 0; i < call.num_inputs(); ++i) {
+    const Node* source = call.input(i).node();
+    if (source->num_inputs() == 0 && source->num_control_inputs() == 0) continue;  // there from the start
+    NABLA_ASSIGN_OR_RETURN(Node * anchor, Anchor(graph, prefix, call, i, added));
+    if (std::find(waits->begin(), waits->end(), anchor) == waits->end()) waits->push_back(anchor);
+  }
+  return absl::OkStatus();
+}
+
 // `among_control_flow`: the graph has loops or conditionals, whose nodes must depend on something in them.
 absl::Status InlineCall(Graph* graph, Node* call, const FunctionRef& function, bool among_control_flow) {
   NABLA_ASSIGN_OR_RETURN(const FunctionBody* body, graph->functions().Body(function.name));
@@ -171,25 +199,30 @@ absl::Status InlineCall(Graph* graph, Node* call, const FunctionRef& function, b
   for (const char* attr : kBodyAttrs) {
     if (const Attr* value = call->attrs().Find(attr)) options.attrs.Set(attr, *value);
   }
-  Node* gate = nullptr;
+  std::vector<Node*> added;
+  if (call->spec().is_stateful()) {
+    NABLA_RETURN_IF_ERROR(WaitForArguments(graph, options.prefix, *call, &options.control_inputs, &added));
+  }
   if (options.control_inputs.size() > 1 && body->nodes.size() > 1) {
     // Spares an edge for each pair.
-    NABLA_ASSIGN_OR_RETURN(
-        gate, WaitForAll(graph, absl::StrCat(options.prefix, "/control_inputs"), std::move(options.control_inputs)));
+    NABLA_ASSIGN_OR_RETURN(Node * gate, WaitForAll(graph, absl::StrCat(options.prefix, "/control_inputs"),
+                                                   std::move(options.control_inputs)));
     options.control_inputs = {gate};
+    added.push_back(gate);
   }
   NodeDesc desc;
   desc.control_inputs = options.control_inputs;
   if (options.control_inputs.empty() && among_control_flow && call->num_inputs() > 0) {
     // What has no inputs must run in the call's frame and branch all the same.
-    options.control_inputs = {call->input(0).node()};
+    NABLA_ASSIGN_OR_RETURN(Node * anchor, Anchor(graph, options.prefix, *call, 0, &added));
+    options.control_inputs = {anchor};
     if (call->num_outputs() == 0) desc.control_inputs = options.control_inputs;
   }
   Outputs arguments;
   for (int i = 0; i < call->num_inputs(); ++i) arguments.push_back(call->input(i));
   absl::StatusOr<FunctionInstance> instance = InstantiateFunction(graph, function, arguments, options);
   if (!instance.ok()) {
-    if (gate != nullptr) RemoveNodes(graph, {gate});
+    RemoveNodes(graph, added);
     return instance.status();
   }
   desc.control_inputs.insert(desc.control_inputs.end(), instance->effects.begin(), instance->effects.end());
@@ -211,7 +244,9 @@ absl::Status InlineCall(Graph* graph, Node* call, const FunctionRef& function, b
   absl::Status status = graph->Morph(call, std::move(desc));
   if (!status.ok()) {
     RemoveNodes(graph, instance->nodes);
-    if (gate != nullptr) RemoveNodes(graph, {gate});
+    RemoveNodes(graph, added);
+  } else if (!added.empty() && added.back()->consumers().empty()) {
+    RemoveNodes(graph, {added.back()});
   }
   return status;
 }

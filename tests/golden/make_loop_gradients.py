@@ -78,6 +78,23 @@ def nested_in_three(x):
     return loop(2, lambda i, u: loop(2, lambda j, v: loop(2, lambda k, w: tf.sin(w) + u * v, v), u), x)
 
 
+@graph(0.8)
+def nested_in_five(x):
+    def nest(depth, u):
+        return loop(2, lambda i, v: nest(depth - 1, v) + 0.1 * u, u) if depth > 0 else tf.sin(u) * x
+    return nest(5, x)
+
+
+@graph(VECTOR)
+def conditionals_between_loops(x):
+    def inner(i, j, v):
+        return tf.cond(tf.equal(i, j), lambda: loop(2, lambda k, w: tf.sin(w) * x, v), lambda: v + x)
+
+    def middle(i, u):
+        return tf.cond(i > 0, lambda: loop(2, lambda j, v: inner(i, j, v), u), lambda: u * x)
+    return total(loop(3, middle, x))
+
+
 @graph(VECTOR)
 def conditional(x):
     return total(tf.cond(total(x) > 0.0, lambda: tf.sin(x) * x, lambda: x)) * tf.cond(

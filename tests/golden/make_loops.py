@@ -1,4 +1,4 @@
-"""Writes loops/*.pb: graphs with loops and branches of the version-1 primitives, and what TensorFlow computes.
+"""Writes loops/*.pb: graphs with loops and branches, most of the version-1 primitives, and what TensorFlow computes.
 
   python make_loops.py        (TensorFlow 2.x, CPU)
 
@@ -315,6 +315,41 @@ def raw_stack():
     with tf.control_dependencies([first]):
         second = tf.raw_ops.StackPopV2(handle=handle, elem_type=tf.float32)
     return [first, second]
+
+
+@graph
+def effects_in_functions():
+    """A function called for its effects, with While and If inside: each step depends on those before it."""
+    n = given(5, 'n')
+    handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name='effects')
+
+    def read():
+        return tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+
+    def change(factor, term):
+        tf.raw_ops.AssignVariableOp(resource=handle, value=read() * factor + term)
+        return 0
+
+    @tf.function
+    def steps(n):
+        change(0.0, 1.0)
+
+        def body(i):
+            change(2.0, tf.cast(i, tf.float32))
+            tf.cond(tf.equal(i % 2, 0), lambda: change(1.0, 10.0), lambda: change(-1.0, 0.5))
+            change(1.0, 0.25)
+            return i + 1
+        v1.while_loop(lambda i: i < n, body, [0])
+        middle = read()
+        tf.switch_case(n % 3, [lambda: change(1.0, 1.0), lambda: change(1.0, 2.0), lambda: change(3.0, 0.0)])
+        return middle, read()
+
+    start = tf.raw_ops.AssignVariableOp(resource=handle, value=0.0)
+    with tf.control_dependencies([start]):
+        first = steps(n)
+    with tf.control_dependencies(first):
+        second = steps(n + 1)
+    return [*first, *second]
 
 
 def main():

@@ -154,6 +154,39 @@ TEST_F(InlineTest, InALoopWhatHasNoInputsWaitsForTheCalls) {
   EXPECT_THAT(graph_.FindNode("inside/c")->control_inputs(), ElementsAre(enter));
 }
 
+// A control edge from a Switch would let it run on both sides.
+TEST_F(InlineTest, InABranchWhatHasNoInputsIsDeadWhereTheCallIs) {
+  Define(
+      "signature { name: 'One' input_arg { name: 'a' type: DT_FLOAT } output_arg { name: 'b' type: DT_FLOAT } } "
+      "node_def { name: 'c' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { "
+      "tensor { dtype: DT_FLOAT tensor_shape { } float_val: 1 } } } } ret { key: 'b' value: 'c:output:0' }");
+  const Output p = AddPlaceholder(graph_, "p", DType::kBool, Shape::Scalar());
+  AttrMap attrs;
+  attrs.Set("T", DType::kFloat);
+  Node* choice = AddNodeOrDie(graph_, {"choice", "Switch", {x_, p}, {}, attrs, ""});
+  Node* call = Call("One", "call", {choice->output(1)});
+  ASSERT_TRUE(ExpandCalls(&graph_, {call}).ok());
+  const Node* constant = graph_.FindNode("call/c");
+  ASSERT_EQ(constant->num_control_inputs(), 1);
+  const Node* anchor = *constant->control_inputs().begin();
+  EXPECT_EQ(anchor->op(), "Identity");
+  EXPECT_EQ(anchor->input(0), choice->output(1));
+}
+
+// As a call does: an effect does not come before what another argument waits for.
+TEST_F(InlineTest, EffectsWaitForAllArguments) {
+  Define(
+      "signature { name: 'Effect' is_stateful: true control_output: 'v' input_arg { name: 'a' type: DT_FLOAT } "
+      "input_arg { name: 'c' type: DT_FLOAT } } node_def { name: 'v' op: 'Variable' attr { key: 'dtype' value { type: "
+      "DT_FLOAT } } } control_ret { key: 'v' value: 'v' }");
+  AttrMap attrs;
+  attrs.Set("T", DType::kFloat);
+  Node* first = AddNodeOrDie(graph_, {"first", "Sqrt", {x_}, {}, attrs, ""});
+  Node* call = Call("Effect", "call", {x_, first->output(0)});
+  ASSERT_TRUE(ExpandCalls(&graph_, {call}).ok());
+  EXPECT_THAT(graph_.FindNode("call/v")->control_inputs(), ElementsAre(first));
+}
+
 TEST_F(InlineTest, SomeCallsCanBeKept) {
   for (const char* name : {"Keep", "Root"}) {
     Define(absl::StrCat("signature { name: '", name, "' ", kSignature, NodeDef("s", "Sqrt", "input: 'a'"),

@@ -214,6 +214,12 @@ void Register(OpRegistry& registry) {
       .Output("value_index: int32")
       .Attr("T: type")
       .Attr("N: int >= 1");
+  registry.Add("Switch")
+      .Input("data: T")
+      .Input("pred: bool")
+      .Output("output_false: T")
+      .Output("output_true: T")
+      .Attr("T: type");
   registry.Add("NextIteration").Input("data: T").Output("output: T").Attr("T: type").Shape(UnchangedShape);
 }
 
