@@ -115,7 +115,7 @@ void BranchContexts::Place(const Node* node, const ControlFlow& flow) {
     context = OfMerge(node);
   } else if (IsExit(*node)) {
     context = frame == kRootFrame ? 0 : frames_[frame];
-  } else if (!IsMerge(*node)) {
+  } else if (!IsMerge(*node) && node->op() != "ControlTrigger") {  // which is never dead
     for (int i = 0; i < node->num_inputs(); ++i) {
       if (node->input(i)) context = Union(context, Of(node->input(i)));
     }

@@ -27,6 +27,7 @@ class Analyzer {
       frame.num_body_nodes = static_cast<int>(frame.nodes.size());
     }
     for (size_t f = 0; f < flow_.frames.size(); ++f) FindLoop(static_cast<int>(f));
+    if (!flow_.frames.empty()) FindFramesThatWaitForThemselves(order);
     FindConditionals();
     return std::move(flow_);
   }
@@ -54,9 +55,9 @@ class Analyzer {
         found = true;
       } else if (from != frame) {
         if (!conflict) {
-          flow_.problems.push_back(absl::StrCat(Label(*node), " has inputs from the frames ",
-                                                Quoted(FrameName(std::min(frame, from))), " and ",
-                                                Quoted(FrameName(std::max(frame, from)))));
+          flow_.problems.push_back(absl::StrCat(
+              Label(*node), " has inputs from the frames ", Quoted(FrameName(std::min(frame, from))), " and ",
+              Quoted(FrameName(std::max(frame, from))), ", expected an Enter into a frame and an Exit out of it"));
         }
         conflict = true;
         // Frames are numbered from the outside in, so this is the inner one, if either is inside the other.
@@ -72,11 +73,34 @@ class Analyzer {
       for (const Node* source : node->control_inputs()) consider(source);
     }
     if (IsEnter(*node)) frame = Enter(node, frame);
-    if (IsExit(*node) && frame == kRootFrame) {
-      flow_.problems.push_back(absl::StrCat(Label(*node), " leaves a frame, but is in none"));
-    }
+    if (frame == kRootFrame) CheckOutside(*node);
     flow_.frame_of[node->id()] = frame;
     if (frame != kRootFrame) flow_.frames[frame].nodes.push_back(node);
+  }
+
+  static bool ClosesLoop(const Node& next_iteration) {
+    for (const Edge& edge : next_iteration.consumers()) {
+      if (IsBackEdge(edge)) return true;
+    }
+    return false;
+  }
+
+  // What has a meaning in frames only.
+  void CheckOutside(const Node& node) {
+    const auto problem = [&](absl::string_view what) { flow_.problems.push_back(absl::StrCat(Label(node), what)); };
+    if (IsExit(node)) problem(" leaves a frame, but is in none");
+    if (IsNextIteration(node) && !ClosesLoop(node)) {
+      problem(" begins an iteration, but is in no frame, expected an Enter before it");
+    }
+    if (IsLoopCond(node)) problem(" decides on a loop, but is in no frame, expected an Enter before it");
+    if (!IsMerge(node)) return;
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      const Node* source = node.input(i).node();
+      if (source != nullptr && IsNextIteration(*source)) {
+        return problem(absl::StrCat(" closes a loop with '", source->name(),
+                                    "', but is in no frame, expected an Enter before it"));
+      }
+    }
   }
 
   int Enter(Node* node, int parent) {
@@ -92,6 +116,12 @@ class Analyzer {
       frame.parent = parent;
       if (const int64_t* parallel = node->attr<int64_t>("parallel_iterations")) frame.parallel_iterations = *parallel;
       flow_.frames.push_back(std::move(frame));
+      const auto [other, first] = parents_.try_emplace(it->first.second, parent);
+      if (!first) {
+        flow_.problems.push_back(absl::StrCat(Label(*node), " opens the frame ", Quoted(it->first.second), " inside ",
+                                              Quoted(FrameName(parent)), ", but another Enter opens it inside ",
+                                              Quoted(FrameName(other->second)), ", expected one parent for one name"));
+      }
     }
     const bool* is_constant = node->attr<bool>("is_constant");
     if (is_constant != nullptr && *is_constant) flow_.frames[it->second].invariants.push_back(node);
@@ -108,7 +138,9 @@ class Analyzer {
 
   void FindLoop(int f) {
     Frame& frame = flow_.frames[f];
+    bool malformed = false;
     const auto problem = [&](const Node& node, absl::string_view what) {
+      malformed = true;
       flow_.problems.push_back(absl::StrCat(Label(node), " in frame ", Quoted(frame.name), what));
     };
     for (Node* node : frame.nodes) {
@@ -119,17 +151,14 @@ class Analyzer {
       } else if (IsEnter(*node) || IsExit(*node) || IsNextIteration(*node)) {
         --frame.num_body_nodes;
       }
-      if (IsNextIteration(*node)) {
-        bool closes = false;
-        for (const Edge& edge : node->consumers()) closes = closes || IsBackEdge(edge);
-        if (!closes) problem(*node, " goes to no Merge");
-      }
+      if (IsNextIteration(*node) && !ClosesLoop(*node)) problem(*node, " goes to no Merge");
     }
     for (Node* node : frame.nodes) {
       if (IsExit(*node) && frame.loop_cond != nullptr && !LeavesAtEnd(*node, *frame.loop_cond)) {
         problem(*node,
                 " hands out a value while the loop goes on, expected the false output of a Switch by its LoopCond");
       }
+      if (IsEnter(*node) && frame.loop_cond != nullptr) CheckReaders(*node, frame);
       if (!IsMerge(*node)) continue;
       LoopVariable variable;
       variable.merge = node;
@@ -141,6 +170,11 @@ class Analyzer {
       }
       if (variable.next_iteration == nullptr) continue;  // of a conditional
       --frame.num_body_nodes;
+      if (node->num_inputs() != 2) {
+        problem(*node, absl::StrCat(" has ", node->num_inputs(),
+                                    " inputs, expected an Enter and a NextIteration, as it closes a loop"));
+        continue;
+      }
       if (flow_.frame_of[variable.next_iteration->id()] != f) {
         problem(*node, absl::StrCat(": the back edge comes from frame ",
                                     Quoted(FrameName(flow_.frame_of[variable.next_iteration->id()]))));
@@ -168,6 +202,69 @@ class Analyzer {
       }
       frame.variables.push_back(variable);
     }
+    if (frame.loop_cond != nullptr && frame.variables.empty() && !malformed) {
+      problem(*frame.loop_cond, ": the frame has no loop variable, expected a Merge of an Enter and a NextIteration");
+    }
+  }
+
+  // What is there in the first iteration only is for Merges, which have something else in the later ones.
+  void CheckReaders(const Node& enter, const Frame& frame) {
+    const bool* is_constant = enter.attr<bool>("is_constant");
+    if (is_constant != nullptr && *is_constant) return;
+    for (const Edge& edge : enter.consumers()) {
+      if (edge.IsControl() || IsMerge(*edge.consumer)) continue;
+      flow_.problems.push_back(absl::StrCat(Label(*edge.consumer), " reads '", enter.name(),
+                                            "', which only the first iteration of the loop ", Quoted(frame.name),
+                                            " has, expected a Merge or is_constant"));
+    }
+  }
+
+  // A frame begins when all of its Enters are there, so none of them may wait for an Exit of the same frame: takes away
+  // what waits for nothing, as in a topological sort, with an edge from each Enter to its frame and from there to each
+  // Exit.
+  void FindFramesThatWaitForThemselves(const std::vector<Node*>& order) {
+    const int num_ids = graph_.num_node_ids();
+    std::vector<int> waiting(num_ids, 0);
+    std::vector<int> entering(flow_.frames.size(), 0);
+    std::vector<std::vector<const Node*>> exits(flow_.frames.size());
+    std::vector<const Node*> ready;
+    for (const Node* node : order) {
+      int& count = waiting[node->id()];
+      const int frame = flow_.frame_of[node->id()];
+      for (int i = 0; i < node->num_inputs(); ++i) {
+        const Node* source = node->input(i).node();
+        if (source != nullptr && !(IsMerge(*node) && IsNextIteration(*source))) ++count;
+      }
+      count += node->num_control_inputs();
+      if (IsEnter(*node)) ++entering[frame];
+      if (IsExit(*node) && frame != kRootFrame) {
+        ++count;
+        exits[frame].push_back(node);
+      }
+      if (count == 0) ready.push_back(node);
+    }
+    const auto done = [&](const Node* node) {
+      if (--waiting[node->id()] == 0) ready.push_back(node);
+    };
+    size_t left = order.size();
+    for (; !ready.empty(); --left) {
+      const Node* node = ready.back();
+      ready.pop_back();
+      for (const Edge& edge : node->consumers()) {
+        if (!IsBackEdge(edge)) done(edge.consumer);
+      }
+      const int frame = flow_.frame_of[node->id()];
+      if (!IsEnter(*node) || --entering[frame] > 0) continue;
+      for (const Node* exit : exits[frame]) done(exit);
+    }
+    if (left == 0) return;
+    for (const Node* node : order) {
+      if (!IsEnter(*node) || waiting[node->id()] == 0) continue;
+      flow_.problems.push_back(
+          absl::StrCat(Label(*node), " waits for what comes out of a loop that waits for it: ", "the loop ",
+                       Quoted(FrameName(flow_.frame_of[node->id()])), " waits for a result of its own"));
+      return;
+    }
   }
 
   void FindConditionals() {
@@ -183,6 +280,7 @@ class Analyzer {
   const Graph& graph_;
   ControlFlow flow_;
   std::map<std::pair<int, std::string>, int> frames_;  // (parent, name) -> frame
+  std::map<std::string, int> parents_;                 // name -> parent of the first frame of that name
   absl::flat_hash_set<const Node*> loop_switches_;
 };
 

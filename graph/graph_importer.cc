@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "absl/types/optional.h"
 #include "nabla/graph/control_flow.h"
+#include "nabla/graph/control_flow_problems.h"
 #include "nabla/graph/error_text.h"
 #include "nabla/graph/foreign_spec.h"
 #include "nabla/graph/function_library.h"
@@ -401,14 +402,15 @@ void GraphImporter::TakeBack() {
   graph_->version_ = version_;
 }
 
-// That what the file says of loops fits together.
+// That what the file says of loops and branches fits together.
 static absl::Status CheckFrames(const Graph& graph, const std::vector<Node*>& nodes) {
   if (!std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
-        return node != nullptr && (IsEnter(*node) || IsExit(*node) || IsNextIteration(*node));
+        return node != nullptr && (IsEnter(*node) || IsExit(*node) || IsNextIteration(*node) || IsLoopCond(*node) ||
+                                   IsMerge(*node) || IsSwitch(*node));
       })) {
     return absl::OkStatus();
   }
-  const std::vector<std::string> problems = AnalyzeControlFlow(graph).problems;
+  const std::vector<std::string> problems = FindControlFlowProblems(graph);
   return problems.empty() ? absl::OkStatus() : absl::InvalidArgumentError(problems[0]);
 }
 

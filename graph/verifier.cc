@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "nabla/graph/control_flow.h"
+#include "nabla/graph/control_flow_problems.h"
 #include "nabla/graph/error_text.h"
 #include "nabla/graph/function_library.h"
 #include "nabla/graph/similar_names.h"
@@ -49,7 +50,7 @@ class Verifier {
     }
     CheckFunctions();
     if (CheckCycles()) {
-      for (std::string& problem : AnalyzeControlFlow(graph_).problems) Add(std::move(problem));
+      for (std::string& problem : FindControlFlowProblems(graph_)) Add(std::move(problem));
     }
     return std::move(problems_);
   }

@@ -336,7 +336,7 @@ TEST_F(GradientsTest, InsideALoop) {
                   "node { name: 'enter' op: 'Enter' input: 'x' attr { key: 'T' value { type: DT_DOUBLE } }"
                   "  attr { key: 'frame_name' value { s: 'loop' } } }"
                   "node { name: 'enter_go' op: 'Enter' input: 'go' attr { key: 'T' value { type: DT_BOOL } }"
-                  "  attr { key: 'frame_name' value { s: 'loop' } } }"
+                  "  attr { key: 'frame_name' value { s: 'loop' } } attr { key: 'is_constant' value { b: true } } }"
                   "node { name: 'merge' op: 'Merge' input: 'enter' input: 'next'"
                   "  attr { key: 'N' value { i: 2 } } attr { key: 'T' value { type: DT_DOUBLE } } }"
                   "node { name: 'cond' op: 'LoopCond' input: 'enter_go' }"
@@ -344,7 +344,8 @@ TEST_F(GradientsTest, InsideALoop) {
                   "  attr { key: 'T' value { type: DT_DOUBLE } } }"
                   "node { name: 'body' op: 'Neg' input: 'switch:1' attr { key: 'T' value { type: DT_DOUBLE } } }"
                   "node { name: 'next' op: 'NextIteration' input: 'body'"
-                  "  attr { key: 'T' value { type: DT_DOUBLE } } }",
+                  "  attr { key: 'T' value { type: DT_DOUBLE } } }"
+                  "node { name: 'exit' op: 'Exit' input: 'switch' attr { key: 'T' value { type: DT_DOUBLE } } }",
                   {}, &graph_)
                   .ok());
   absl::Status status = Refusal({*graph_.FindOutput("body")}, {*graph_.FindOutput("x")});

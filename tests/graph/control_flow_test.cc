@@ -112,7 +112,8 @@ TEST_F(ControlFlowTest, ALoopInsideALoopOfTheSameName) {
         "exit2 Exit switch2\n"
         "inner_after Foo exit2 switch:1\n");
   const ControlFlow flow = AnalyzeControlFlow(graph_);
-  EXPECT_THAT(flow.problems, IsEmpty());
+  EXPECT_THAT(flow.problems, ElementsAre("node 'enter2' (op Enter) opens the frame 'f' inside 'f', but another Enter "
+                                         "opens it inside 'the root', expected one parent for one name"));
   ASSERT_EQ(flow.frames.size(), 2u);
   EXPECT_EQ(flow.frames[1].parent, 0);
   EXPECT_EQ(FrameOf(flow, "merge2"), 1);
@@ -137,8 +138,10 @@ TEST_F(ControlFlowTest, Conditionals) {
 TEST_F(ControlFlowTest, InputsFromTwoFrames) {
   Build(std::string(kLoop) + "y Enter@g x\nmixed Foo body y\nwrong Foo body x\n");
   const ControlFlow flow = AnalyzeControlFlow(graph_);
-  EXPECT_THAT(flow.problems, ElementsAre("node 'mixed' (op Foo) has inputs from the frames 'f' and 'g'",
-                                         "node 'wrong' (op Foo) has inputs from the frames 'the root' and 'f'"));
+  const std::string expected = ", expected an Enter into a frame and an Exit out of it";
+  EXPECT_THAT(flow.problems,
+              ElementsAre("node 'mixed' (op Foo) has inputs from the frames 'f' and 'g'" + expected,
+                          "node 'wrong' (op Foo) has inputs from the frames 'the root' and 'f'" + expected));
   EXPECT_EQ(FrameOf(flow, "wrong"), 0);
 }
 
@@ -161,6 +164,8 @@ TEST_F(ControlFlowTest, MalformedLoops) {
                           "node 'nameless' (op Enter) has no frame_name",
                           "node 'n' (op NextIteration) in frame 'f' goes to no Merge",
                           "node 'c2' (op LoopCond) in frame 'f': the frame has another LoopCond",
+                          "node 'n' (op NextIteration) reads 'e', which only the first iteration of the loop 'f' has, "
+                          "expected a Merge or is_constant",
                           "node 'm' (op Merge) in frame 'f' has a back edge, but no Switch by the frame's LoopCond "
                           "after it",
                           "node 'm3' (op Merge) in frame 'f' has a back edge, but no Enter of the frame before it"));
