@@ -35,6 +35,7 @@
 #include "nabla/ops/lower_functional.h"
 #include "nabla/ops/ops.h"
 #include "nabla/ops/scan.h"
+#include "nabla/ops/tensor_array.h"
 #include "nabla/ops/variable.h"
 #include "nabla/ops/while.h"
 #include "nabla/runtime/kernels/kernels.h"
