@@ -1,7 +1,6 @@
 #include "nabla/runtime/executor.h"
 
 #include <atomic>
-#include <limits>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -9,13 +8,21 @@
 #include "nabla/graph/check.h"
 #include "nabla/runtime/execute_step.h"
 #include "nabla/runtime/frame_executor.h"
+#include "nabla/runtime/task_graph.h"
 #include "nabla/runtime/thread_pool.h"
 
 namespace nabla {
-struct Executor::StepTask : ThreadPool::Task {
-  State* state = nullptr;
-  int32_t step = 0;
+namespace {
+
+// A plan's steps as a task graph.
+struct StepGraph {
+  const Plan& plan;
+  int32_t size() const { return static_cast<int32_t>(plan.steps().size()); }
+  const Plan::ParallelStep& task(int32_t i) const { return plan.parallel_steps()[i]; }
+  int32_t successor(int32_t i) const { return plan.successors()[i]; }
 };
+
+}  // namespace
 
 // What a run changes.
 struct Executor::State {
@@ -25,29 +32,25 @@ struct Executor::State {
       // Kernels write only to inputs that are theirs, and constants never are.
       inputs[i] = source >= 0 ? &slots[source] : const_cast<Tensor*>(&plan.constants()[~source]);
     }
-    if (plan.frames() != nullptr) flags.resize(plan.frames()->num_flags);
+    if (plan.frames() == nullptr) return;
+    flags.resize(plan.frames()->num_flags);
+    regions = std::vector<TaskCounters>(plan.frames()->regions.size());
   }
 
   void PrepareParallel(const Plan& plan) {
-    if (pending != nullptr) return;
-    const size_t num_steps = plan.steps().size();
-    pending.reset(new std::atomic<int32_t>[num_steps]);
-    tasks.reset(new StepTask[num_steps]);
-    for (size_t i = 0; i < num_steps; ++i)
-      pending[i].store(plan.parallel_steps()[i].pending, std::memory_order_relaxed);
+    if (readers != nullptr) return;
     readers.reset(new std::atomic<int32_t>[plan.num_slots()]);
     for (int i = 0; i < plan.num_slots(); ++i) readers[i].store(plan.slot_readers()[i], std::memory_order_relaxed);
   }
 
   std::unique_ptr<Tensor[]> slots;
   std::vector<Tensor*> inputs;
-  std::vector<uint8_t> flags;  // of a program with frames
+  std::vector<uint8_t> flags;         // of a program with frames
+  std::vector<TaskCounters> regions;  // of the same
   // For several threads. Counters are wound back by whoever takes them to zero, so they are right at the start of a
   // run.
-  std::unique_ptr<std::atomic<int32_t>[]> pending;  // by step
+  TaskCounters steps;
   std::unique_ptr<std::atomic<int32_t>[]> readers;  // by slot
-  std::unique_ptr<StepTask[]> tasks;
-  ParallelRun* run = nullptr;
 };
 
 Executor::Executor(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
@@ -84,7 +87,7 @@ absl::Status Executor::Run(absl::Span<const Tensor* const> feeds, const KernelCo
     absl::optional<ThreadPool::Guest> guest;
     if (environment.pool != nullptr) guest.emplace(environment.pool);
     if (plan_->frames() != nullptr) {
-      status = RunFrames(*plan_, state->inputs.data(), slots, state->flags.data(), environment);
+      status = RunFrames(*plan_, state->inputs.data(), slots, state->flags.data(), state->regions.data(), environment);
     } else if (plan_->parallel() && environment.pool != nullptr) {
       status = RunParallel(*state, environment);
     } else {
@@ -149,76 +152,22 @@ absl::Status Executor::RunInOrder(State& state, const KernelContext::Environment
 
 // A run on several threads.
 struct Executor::ParallelRun {
-  // Steps that one thread has made ready and not handed out, the next one last.
-  using Ready = absl::InlinedVector<int32_t, 64>;
-
   ParallelRun(const Plan& plan, State& state, const KernelContext::Environment& environment)
-      : plan(plan), state(state), environment(environment), remaining(static_cast<int64_t>(plan.steps().size())) {}
+      : plan(plan), state(state), environment(environment) {}
 
-  // Runs the ready steps and whatever becomes ready through them, but for what other threads take.
-  void Process(Ready ready) {
-    int64_t executed = 0;
-    HandOut(ready, 0);
-    while (!ready.empty()) {
-      const int32_t step = ready.back();
-      ready.pop_back();
-      RunStep(step);
-      ++executed;
-      const size_t first_new = ready.size();
-      const Plan::ParallelStep& parallel = plan.parallel_steps()[step];
-      // Backwards, so that the first successor comes next.
-      for (int32_t i = parallel.num_successors; i-- > 0;) {
-        const int32_t successor = plan.successors()[parallel.first_successor + i];
-        const int32_t pending = plan.parallel_steps()[successor].pending;
-        if (pending > 1) {
-          if (state.pending[successor].fetch_sub(1, std::memory_order_acq_rel) > 1) continue;
-          state.pending[successor].store(pending, std::memory_order_relaxed);
-        }
-        ready.push_back(successor);
-      }
-      HandOut(ready, first_new);
-    }
-    // The run may be over, and this object gone, as soon as the last step is counted.
-    ThreadPool* pool = environment.pool;
-    if (remaining.fetch_sub(executed, std::memory_order_acq_rel) == executed) pool->WakeAll();
-  }
-
-  // Puts the expensive ones of the steps from `first` on where other threads find them. If one is all there is to do,
-  // it stays.
-  void HandOut(Ready& ready, size_t first) {
-    size_t kept = first;
-    for (size_t i = first; i < ready.size(); ++i) {
-      const int32_t step = ready[i];
-      if (plan.parallel_steps()[step].expensive && ready.size() - i + kept > 1) {
-        StepTask& task = state.tasks[step];
-        task.state = &state;
-        task.step = step;
-        task.run = [](ThreadPool::Task* t) {
-          const StepTask* self = static_cast<StepTask*>(t);
-          self->state->run->Process({self->step});
-        };
-        if (environment.pool->Push(&task)) continue;
-      }
-      ready[kept++] = step;
-    }
-    ready.resize(kept);
-  }
-
-  void RunStep(int32_t index) {
+  void operator()(int32_t index) {
     const Plan::Step& step = plan.steps()[index];
     const Plan::ParallelStep& parallel = plan.parallel_steps()[index];
     Tensor* const slots = state.slots.get();
-    // Once a step has failed, those before it in the plan's order still run, for the first of all failures is the one
-    // to report; those after it are only counted. What runs has all its inputs, because these come before it.
-    if (index < first_failed.load(std::memory_order_relaxed)) {
+    if (failure.IsAfter(index)) {
       if (ABSL_PREDICT_FALSE(environment.stopped())) {
-        Fail(-1, absl::OkStatus());  // RunParallel says why
+        failure.Record(-1, absl::OkStatus());  // RunParallel says why
       } else {
         const uint64_t exclusive = ExclusiveInputs(step, parallel);
         absl::Status status = environment.trace != nullptr
                                   ? ExecuteTraced(step, exclusive, state.inputs.data(), slots, environment)
                                   : Execute(step, exclusive, state.inputs.data(), slots, environment);
-        if (ABSL_PREDICT_FALSE(!status.ok())) Fail(index, NodeError(*step.node, status));
+        if (ABSL_PREDICT_FALSE(!status.ok())) failure.Record(index, NodeError(*step.node, status));
       }
     }
     for (int32_t i = 0; i < parallel.num_reads; ++i) {
@@ -248,32 +197,18 @@ struct Executor::ParallelRun {
     return exclusive;
   }
 
-  void Fail(int32_t index, absl::Status error) {
-    std::lock_guard<std::mutex> lock(mutex);
-    if (index >= first_failed.load(std::memory_order_relaxed)) return;
-    first_failed.store(index, std::memory_order_relaxed);
-    status = std::move(error);
-  }
-
   const Plan& plan;
   State& state;
   const KernelContext::Environment& environment;
-  std::atomic<int64_t> remaining;
-  std::atomic<int32_t> first_failed{std::numeric_limits<int32_t>::max()};
-  std::mutex mutex;
-  absl::Status status;
+  FirstFailure failure;
 };
 
 absl::Status Executor::RunParallel(State& state, const KernelContext::Environment& environment) {
   state.PrepareParallel(*plan_);
   ParallelRun run(*plan_, state, environment);
-  state.run = &run;
-  run.Process(ParallelRun::Ready(plan_->roots().rbegin(), plan_->roots().rend()));
-  environment.pool->RunUntil([&run] { return run.remaining.load(std::memory_order_acquire) == 0; });
-  state.run = nullptr;
-  std::lock_guard<std::mutex> lock(run.mutex);
-  if (environment.stopped()) return StoppedError(environment, nullptr);
-  return run.status;
+  const StepGraph graph{*plan_};
+  TaskRun(graph, state.steps, environment.pool, run).Run(plan_->roots());
+  return environment.stopped() ? StoppedError(environment, nullptr) : run.failure.status();
 }
 
 }  // namespace nabla

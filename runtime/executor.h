@@ -1,10 +1,9 @@
-// Runs plans. Those of graphs with loops and branches have a program, which frame_executor.h runs; what follows is about
-// the others.
+// Runs plans. Those of graphs with loops and branches have a program, which frame_executor.h runs; what follows is
+// about the others.
 //
 // On one thread a run is a loop over the plan's steps: no counters, no atomics. On several, every step counts down what
-// it waits for; a worker goes on with the first step that it has made ready, keeps cheap ones to itself, and puts
-// expensive ones where idle threads find them. Plans in which nothing can run side by side take the plain loop in any
-// case; the loops inside kernels use all threads either way.
+// it waits for (task_graph.h). Plans in which nothing can run side by side take the plain loop in any case; the loops
+// inside kernels use all threads either way.
 //
 // What a run needs besides its plan, the tensors' slots and the counters, is kept from run to run, so that a run
 // allocates nothing but what its kernels ask for.
@@ -42,7 +41,6 @@ class Executor {
 
  private:
   struct State;
-  struct StepTask;
   struct ParallelRun;
 
   std::unique_ptr<State> TakeState();

@@ -24,6 +24,7 @@ struct FrameAction {
     kCheck,  // fails with `node` unless `required` holds
     kBegin,  // of loop a, skipped as a whole unless `guard` holds
     kHead,   // of loop a's iterations, after its variables have their initial values
+    kTail,   // of loop a: what follows leads from one iteration to the next
     kJump,   // back to the head of loop a
     kEnd,    // of loop a
   };
@@ -34,6 +35,9 @@ struct FrameAction {
   int32_t source = 0;
   GuardId required = kUnguarded;
   const Node* node = nullptr;
+  // Into `waits`: what must have happened before besides the writing of what it reads.
+  int32_t first_wait = 0;
+  int32_t num_waits = 0;
 };
 
 // An action that reads a slot.
@@ -55,14 +59,17 @@ struct SlotUse {
 
 struct FrameActions {
   std::vector<FrameAction> actions;
+  std::vector<int32_t> waits;  // indices of actions; none if one thread will run the program
   std::vector<SlotUse> slots;
   std::vector<GuardId> fetch_guards;
   std::vector<std::string> fetch_names;
   GuardTable guards;
 };
 
-// The program. Sets exclusive inputs and releases of `steps` (whose releases go to `releases`).
-FrameProgram EmitFrameProgram(FrameActions actions, std::vector<Plan::Step>* steps, std::vector<int32_t>* releases);
+// The program, with regions if `parallel`. Sets exclusive inputs and releases of `steps` (whose releases go to
+// `releases`); `sources` are the plan's input_sources.
+FrameProgram EmitFrameProgram(FrameActions actions, bool parallel, const std::vector<int32_t>& sources,
+                              std::vector<Plan::Step>* steps, std::vector<int32_t>* releases);
 
 }  // namespace nabla
 

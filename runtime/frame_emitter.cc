@@ -2,7 +2,10 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "nabla/runtime/cost.h"
 #include "nabla/runtime/frame_actions.h"
+#include "nabla/runtime/frame_regions.h"
 
 namespace nabla {
 namespace {
@@ -15,27 +18,36 @@ using Kind = FrameAction::Kind;
 
 class Emitter {
  public:
-  Emitter(FrameActions actions, std::vector<Plan::Step>* steps, std::vector<int32_t>* releases)
+  Emitter(FrameActions actions, const std::vector<int32_t>& sources, std::vector<Plan::Step>* steps,
+          std::vector<int32_t>* releases)
       : in_(std::move(actions)),
+        sources_(sources),
         steps_(*steps),
         releases_(*releases),
         takes_(in_.actions.size()),
         clears_(in_.actions.size()),
         step_releases_(steps->size()) {}
 
-  FrameProgram Run() {
+  FrameProgram Run(bool parallel) {
     for (size_t slot = 0; slot < in_.slots.size(); ++slot) FindLastReads(static_cast<int32_t>(slot));
+    if (parallel) {
+      const ActionAccesses accesses = Accesses();
+      regions_ = FindRegions(in_, accesses, Costs());
+      for (FrameRegion& region : regions_) EndLives(accesses, &region);
+    }
     for (size_t i = 0; i < steps_.size(); ++i) {
       steps_[i].first_release = static_cast<int32_t>(releases_.size());
       steps_[i].num_releases = static_cast<int32_t>(step_releases_[i].size());
       releases_.insert(releases_.end(), step_releases_[i].begin(), step_releases_[i].end());
     }
     for (size_t i = 0; i < in_.actions.size(); ++i) {
+      CutTasks(static_cast<int32_t>(i));
       EmitAction(in_.actions[i], takes_[i]);
       if (clears_[i].empty()) continue;
       Guard(kUnguarded);
       for (const int32_t slot : clears_[i]) Emit(Op::kClear, slot);
     }
+    CutTasks(static_cast<int32_t>(in_.actions.size()));
     Guard(kUnguarded);
     Emit(Op::kEnd);
     for (const GuardId guard : in_.fetch_guards) {
@@ -83,6 +95,137 @@ class Emitter {
     clears_[std::max(last, use.loop_end)].push_back(slot);
   }
 
+  // That an action is the last to read a slot, and so may write over it or must clear it, counts as reading here: see
+  // EndLives.
+  ActionAccesses Accesses() const {
+    ActionAccesses result;
+    const auto num_slots = static_cast<int32_t>(in_.slots.size());
+    const auto add = [&](int32_t number, bool changes) { result.accesses.push_back(number * 2 + (changes ? 1 : 0)); };
+    const auto guard = [&](GuardId id) {
+      for (const int32_t literal : in_.guards.literals(id)) add(num_slots + literal / 2, false);
+    };
+    for (size_t i = 0; i < in_.actions.size(); ++i) {
+      result.first.push_back(static_cast<int32_t>(result.accesses.size()));
+      const FrameAction& action = in_.actions[i];
+      guard(action.guard);
+      guard(action.required);
+      if (action.kind == Kind::kStep) {
+        const Plan::Step& step = steps_[action.a];
+        for (int j = 0; j < step.num_inputs; ++j) {
+          const int32_t source = sources_[step.first_input + j];
+          if (source >= 0) add(source, false);
+        }
+        for (int j = 0; j < step.num_outputs; ++j) add(step.first_output + j, true);
+      } else if (action.kind == Kind::kTest || action.kind == Kind::kMove) {
+        if (action.source >= 0) add(action.source, false);
+        add(action.kind == Kind::kTest ? num_slots + action.a : action.a, true);
+      } else if (action.kind == Kind::kSet) {
+        add(num_slots + action.a, true);
+      }
+      for (const int32_t slot : clears_[i]) add(slot, false);
+    }
+    result.first.push_back(static_cast<int32_t>(result.accesses.size()));
+    return result;
+  }
+
+  // The slots whose tensors one action of a region is the last to read while other tasks may still be at it: a task of
+  // its own clears them, when all are done.
+  void EndLives(const ActionAccesses& accesses, FrameRegion* region) {
+    const auto num_slots = static_cast<int32_t>(in_.slots.size());
+    absl::flat_hash_map<int32_t, FrameRegion::Tasks> touching;
+    for (size_t t = 0; t < region->first.size(); ++t) {
+      for (int32_t i = accesses.first[region->first[t]]; i < accesses.first[region->EndOf(t)]; ++i) {
+        const int32_t slot = accesses.accesses[i] / 2;
+        if (slot >= num_slots) continue;
+        FrameRegion::Tasks& tasks = touching[slot];
+        if (tasks.empty() || tasks.back() != static_cast<int32_t>(t)) tasks.push_back(static_cast<int32_t>(t));
+      }
+    }
+    absl::flat_hash_set<std::pair<int32_t, GuardId>> cleared;
+    for (size_t t = 0; t < region->first.size(); ++t) {
+      const FrameRegion::Tasks before = region->before[t];
+      const auto shared = [&](int32_t slot) {
+        const FrameRegion::Tasks& tasks = touching[slot];
+        return std::any_of(tasks.begin(), tasks.end(), [&](int32_t other) {
+          return other != static_cast<int32_t>(t) && !std::binary_search(before.begin(), before.end(), other);
+        });
+      };
+      const auto clear = [&](int32_t slot, GuardId guard) {
+        if (!cleared.emplace(slot, guard).second) return;
+        region->clears.emplace_back(slot, guard);
+        region->before.push_back(touching[slot]);
+        region->expensive.push_back(false);
+      };
+      const auto hand_over = [&](std::vector<int32_t>* slots, GuardId guard) {
+        const auto kept = std::stable_partition(slots->begin(), slots->end(), [&](int32_t s) { return !shared(s); });
+        std::for_each(kept, slots->end(), [&](int32_t slot) { clear(slot, guard); });
+        slots->erase(kept, slots->end());
+      };
+      for (int32_t a = region->first[t]; a < region->EndOf(t); ++a) {
+        const FrameAction& action = in_.actions[a];
+        // A loop's own guards hold where it runs at all.
+        const FrameAction& task = in_.actions[region->first[t]];
+        const GuardId guard = task.kind == Kind::kBegin ? in_.guards.And(task.guard, action.guard) : action.guard;
+        if (action.kind == Kind::kStep) {
+          Plan::Step& step = steps_[action.a];
+          for (int j = 0; j < std::min(step.num_inputs, 64); ++j) {
+            const uint64_t bit = uint64_t{1} << j;
+            if ((step.exclusive_inputs & bit) != 0 && shared(sources_[step.first_input + j])) {
+              step.exclusive_inputs &= ~bit;
+            }
+          }
+          hand_over(&step_releases_[action.a], guard);
+        } else if (takes_[a] && shared(action.source)) {
+          takes_[a] = false;
+          clear(action.source, guard);
+        }
+        hand_over(&clears_[a], kUnguarded);
+      }
+    }
+  }
+
+  std::vector<double> Costs() const {
+    constexpr double kOfInstruction = 5;
+    std::vector<double> costs;
+    for (const FrameAction& action : in_.actions) {
+      costs.push_back(action.kind == Kind::kStep ? EstimateCost(*steps_[action.a].node) : kOfInstruction);
+    }
+    return costs;
+  }
+
+  // Before the instructions of an action: where a region or one of its tasks begins or ends.
+  void CutTasks(int32_t action) {
+    if (num_tasks_ > 0) {
+      const FrameRegion& region = regions_[out_.regions.size() - 1];
+      const bool ends = action == region.end;
+      if (!ends && (num_tasks_ == region.first.size() || action != region.first[num_tasks_])) return;
+      Guard(kUnguarded);
+      Emit(Op::kTaskEnd);
+      if (!ends) return BeginTask();
+      for (const auto& [slot, guard] : region.clears) {
+        BeginTask();
+        Guard(guard);
+        Emit(Op::kClear, slot);
+        Guard(kUnguarded);
+        Emit(Op::kTaskEnd);
+      }
+      num_tasks_ = 0;
+      out_.instructions[region_start_].b = Here();
+      out_.regions.back().graph = MakeTaskGraph(region);
+    }
+    if (out_.regions.size() == regions_.size() || action != regions_[out_.regions.size()].begin) return;
+    Guard(kUnguarded);
+    region_start_ = static_cast<int32_t>(out_.instructions.size());
+    Emit(Op::kRegion, static_cast<int32_t>(out_.regions.size()));
+    out_.regions.emplace_back();
+    BeginTask();
+  }
+
+  void BeginTask() {
+    ++num_tasks_;
+    out_.regions.back().first.push_back(Here());
+  }
+
   void EmitAction(const FrameAction& action, bool takes) {
     switch (action.kind) {
       case Kind::kStep:
@@ -105,6 +248,7 @@ class Emitter {
         Guard(action.guard);
         return Emit(takes ? Op::kMove : Op::kCopy, action.a, 0, action.source);
       case Kind::kKeep:
+      case Kind::kTail:
         return;
       case Kind::kCheck:
         Guard(action.guard);
@@ -171,6 +315,7 @@ class Emitter {
   };
 
   FrameActions in_;
+  const std::vector<int32_t>& sources_;
   std::vector<Plan::Step>& steps_;
   std::vector<int32_t>& releases_;
   std::vector<bool> takes_;                          // by action, as are the clears
@@ -181,13 +326,17 @@ class Emitter {
   GuardId current_ = kUnguarded;
   int32_t open_skip_ = -1;
   bool labelled_ = false;
+  std::vector<FrameRegion> regions_;
+  int32_t region_start_ = -1;  // its instruction
+  size_t num_tasks_ = 0;       // begun in the region that is open, or 0 if none is
   FrameProgram out_;
 };
 
 }  // namespace
 
-FrameProgram EmitFrameProgram(FrameActions actions, std::vector<Plan::Step>* steps, std::vector<int32_t>* releases) {
-  return Emitter(std::move(actions), steps, releases).Run();
+FrameProgram EmitFrameProgram(FrameActions actions, bool parallel, const std::vector<int32_t>& sources,
+                              std::vector<Plan::Step>* steps, std::vector<int32_t>* releases) {
+  return Emitter(std::move(actions), sources, steps, releases).Run(parallel);
 }
 
 }  // namespace nabla

@@ -53,21 +53,55 @@ absl::Status CheckFetches(const Plan& plan, const uint8_t* flags) {
   return absl::OkStatus();
 }
 
-}  // namespace
+class FrameRun {
+ public:
+  FrameRun(const Plan& plan, Tensor* const* inputs, Tensor* slots, uint8_t* flags, TaskCounters* regions,
+           const KernelContext::Environment& environment)
+      : plan_(plan), inputs_(inputs), slots_(slots), flags_(flags), regions_(regions), environment_(environment) {}
 
-absl::Status RunFrames(const Plan& plan, Tensor* const* inputs, Tensor* slots, uint8_t* flags,
-                       const KernelContext::Environment& environment) {
-  const FrameProgram& program = *plan.frames();
-  const Plan::Step* const steps = plan.steps().data();
+  // From an instruction to the end of the program or of a task.
+  absl::Status Run(int32_t first);
+
+ private:
+  absl::Status RunRegion(int32_t index) {
+    const FrameProgram::Region& region = plan_.frames()->regions[index];
+    if (environment_.pool == nullptr) {
+      for (const int32_t first : region.first) NABLA_RETURN_IF_ERROR(Run(first));
+      return absl::OkStatus();
+    }
+    FirstFailure failure;
+    const auto body = [&](int32_t task) {
+      if (!failure.IsAfter(task)) return;
+      absl::Status status = Run(region.first[task]);
+      if (ABSL_PREDICT_FALSE(!status.ok())) failure.Record(environment_.stopped() ? -1 : task, std::move(status));
+    };
+    TaskRun(region.graph, regions_[index], environment_.pool, body, /*long_tasks=*/true).Run(region.graph.roots);
+    return failure.status();
+  }
+
+  const Plan& plan_;
+  Tensor* const* const inputs_;
+  Tensor* const slots_;
+  uint8_t* const flags_;
+  TaskCounters* const regions_;
+  const KernelContext::Environment& environment_;
+};
+
+absl::Status FrameRun::Run(int32_t first) {
+  const FrameProgram& program = *plan_.frames();
+  const Plan::Step* const steps = plan_.steps().data();
+  Tensor* const slots = slots_;
+  uint8_t* const flags = flags_;
+  const KernelContext::Environment& environment = environment_;
   const auto tensor = [&](int32_t source) -> const Tensor& {
-    return source >= 0 ? slots[source] : plan.constants()[~source];
+    return source >= 0 ? slots[source] : plan_.constants()[~source];
   };
-  const FrameProgram::Instruction* instruction = program.instructions.data();
+  const FrameProgram::Instruction* instruction = program.instructions.data() + first;
   for (;; ++instruction) {
     switch (instruction->op) {
       case FrameProgram::Op::kRun:
         for (int32_t i = instruction->a; i < instruction->b; ++i) {
-          NABLA_RETURN_IF_ERROR(RunStep(plan, steps[i], inputs, slots, environment));
+          NABLA_RETURN_IF_ERROR(RunStep(plan_, steps[i], inputs_, slots, environment));
         }
         break;
       case FrameProgram::Op::kTest: {
@@ -107,12 +141,25 @@ absl::Status RunFrames(const Plan& plan, Tensor* const* inputs, Tensor* slots, u
       case FrameProgram::Op::kClear:
         ReleaseBytes(slots[instruction->a]);
         break;
+      case FrameProgram::Op::kRegion:
+        NABLA_RETURN_IF_ERROR(RunRegion(instruction->a));
+        instruction = program.instructions.data() + instruction->b - 1;
+        break;
+      case FrameProgram::Op::kTaskEnd:
+        return absl::OkStatus();
       case FrameProgram::Op::kEnd:
         // A kernel that the flag caught has left parts of its outputs out.
         if (environment.stopped()) return StoppedError(environment, nullptr);
-        return CheckFetches(plan, flags);
+        return CheckFetches(plan_, flags);
     }
   }
+}
+
+}  // namespace
+
+absl::Status RunFrames(const Plan& plan, Tensor* const* inputs, Tensor* slots, uint8_t* flags, TaskCounters* regions,
+                       const KernelContext::Environment& environment) {
+  return FrameRun(plan, inputs, slots, flags, regions, environment).Run(0);
 }
 
 }  // namespace nabla

@@ -24,7 +24,8 @@ bool HasControlFlow(const Compilation& compilation);
 
 // Fills in steps, slots, constants, feeds, fetches and program of `plan`. Errors: InvalidArgument for malformed frames
 // and fetches inside of loops, naming the node; what making the kernels says.
-absl::Status PlanFrames(Plan* plan, const KernelRegistry& kernels, const Compilation& compilation);
+// `parallel`: several threads will run it.
+absl::Status PlanFrames(Plan* plan, const KernelRegistry& kernels, const Compilation& compilation, bool parallel);
 
 }  // namespace nabla
 

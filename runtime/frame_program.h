@@ -8,6 +8,10 @@
 // Nor are dead tensors passed around. Whether a node is alive depends on the predicates of the Switches above it; each
 // predicate sets a flag when it is known, and a jump skips the nodes whose flags say that they are dead. See
 // frame_planner.h for how a graph becomes a program.
+//
+// Iterations follow one another, as they share their slots. What several threads can gain from lies within one: where
+// the estimated costs promise it, the program's top level (with a loop as one task) or else the body of a loop is cut
+// into tasks with counters, as other plans are (frame_regions.h).
 #ifndef NABLA_RUNTIME_FRAME_PROGRAM_H_
 #define NABLA_RUNTIME_FRAME_PROGRAM_H_
 
@@ -16,6 +20,7 @@
 #include <vector>
 
 #include "nabla/graph/graph.h"
+#include "nabla/runtime/task_graph.h"
 
 namespace nabla {
 
@@ -30,6 +35,8 @@ struct FrameProgram {
     kCopy,        // slot a = source
     kMove,        // slot a = source, a slot that nobody reads any more
     kClear,       // slot a
+    kRegion,      // the tasks of region a, side by side; then to instruction b
+    kTaskEnd,     // of a task of a region
     kEnd,
   };
 
@@ -53,11 +60,18 @@ struct FrameProgram {
     int32_t count;
   };
 
+  // A part of the program, all of it or the body of a loop, of which some pieces need not wait for others.
+  struct Region {
+    TaskGraph graph;
+    std::vector<int32_t> first;  // by task: the instruction that it begins with
+  };
+
   static constexpr int32_t kAlways = -1;
 
   std::vector<Instruction> instructions;
   std::vector<Literal> literals;
   std::vector<Guard> guards;
+  std::vector<Region> regions;  // none inside another
   int32_t num_flags = 0;
   // By the plan's fetches: the guard without which the fetched tensor is dead, or kAlways.
   std::vector<int32_t> fetch_guards;

@@ -11,14 +11,11 @@
 #include "nabla/runtime/frame_planner.h"
 #include "nabla/runtime/resources.h"
 #include "nabla/runtime/subgraph.h"
+#include "nabla/runtime/task_graph.h"
 
 namespace nabla {
 namespace {
 
-// Waking another thread and moving data to its cache pays for work of this length.
-constexpr double kExpensiveNanoseconds = 20'000;
-// Several threads must be able to finish in this fraction of one thread's time.
-constexpr double kWorthwhileFraction = 0.95;
 // A constant that waits for up to so many steps hands them to its readers instead of being a step itself.
 constexpr size_t kMaxInheritedPredecessors = 4;
 
@@ -323,7 +320,7 @@ absl::StatusOr<std::shared_ptr<const Plan>> Plan::Compile(const Graph& graph, co
   };
   NABLA_RETURN_IF_ERROR(RunPasses(options.passes, compilation, passes));
   if (HasControlFlow(compilation)) {
-    NABLA_RETURN_IF_ERROR(PlanFrames(plan.get(), *options.kernels, compilation));
+    NABLA_RETURN_IF_ERROR(PlanFrames(plan.get(), *options.kernels, compilation, options.environment.pool != nullptr));
   } else {
     NABLA_RETURN_IF_ERROR(Builder(plan.get(), options, compilation).Run());
   }

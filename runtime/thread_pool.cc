@@ -29,6 +29,11 @@ struct Binding {
 };
 thread_local Binding current;
 
+constexpr uintptr_t kLong = 1;
+
+uintptr_t Tagged(ThreadPool::Task* task) { return reinterpret_cast<uintptr_t>(task) | (task->is_long ? kLong : 0); }
+ThreadPool::Task* Untagged(uintptr_t task) { return reinterpret_cast<ThreadPool::Task*>(task & ~kLong); }
+
 inline void Pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -103,7 +108,7 @@ struct ThreadPool::Loop : ThreadPool::Task {
 bool ThreadPool::Deque::Push(Task* task) {
   const int64_t bottom = bottom_.load(std::memory_order_relaxed);
   if (bottom - top_.load(std::memory_order_acquire) >= kCapacity) return false;
-  tasks_[bottom % kCapacity].store(task, std::memory_order_relaxed);
+  tasks_[bottom % kCapacity].store(Tagged(task), std::memory_order_relaxed);
   bottom_.store(bottom + 1, std::memory_order_seq_cst);
   return true;
 }
@@ -114,7 +119,7 @@ ThreadPool::Task* ThreadPool::Deque::Pop() {
   int64_t top = top_.load(std::memory_order_seq_cst);
   Task* task = nullptr;
   if (top <= bottom) {
-    task = tasks_[bottom % kCapacity].load(std::memory_order_relaxed);
+    task = Untagged(tasks_[bottom % kCapacity].load(std::memory_order_relaxed));
     if (top < bottom) return task;
     // The last one: a thief may be about to take it.
     if (!top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst)) task = nullptr;
@@ -125,12 +130,13 @@ ThreadPool::Task* ThreadPool::Deque::Pop() {
 
 bool ThreadPool::Deque::Empty() const { return bottom_.load() <= top_.load(); }
 
-ThreadPool::Task* ThreadPool::Deque::Steal() {
+ThreadPool::Task* ThreadPool::Deque::Steal(bool any) {
   int64_t top = top_.load(std::memory_order_seq_cst);
   const int64_t bottom = bottom_.load(std::memory_order_seq_cst);
   if (top >= bottom) return nullptr;
-  Task* task = tasks_[top % kCapacity].load(std::memory_order_relaxed);
-  return top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst) ? task : nullptr;
+  const uintptr_t task = tasks_[top % kCapacity].load(std::memory_order_relaxed);
+  if (!any && (task & kLong) != 0) return nullptr;
+  return top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst) ? Untagged(task) : nullptr;
 }
 
 int ThreadPool::NumCores() {
@@ -207,10 +213,12 @@ bool ThreadPool::Push(Task* task) {
 
 ThreadPool::Task* ThreadPool::Steal(int thief) {
   const int used = shared_->used_seats.load(std::memory_order_relaxed);
+  const bool is_worker = thief >= 0 && thief < num_seats_ - kGuestSeats;
+  const bool any = is_worker || shared_->guests.load(std::memory_order_relaxed) <= 1;
   // Guests first: they are the ones that bring work.
   for (int i = used - 1; i >= 0; --i) {
     if (i == thief) continue;
-    if (Task* task = seats_[i].deque.Steal()) return task;
+    if (Task* task = seats_[i].deque.Steal(any)) return task;
   }
   return nullptr;
 }

@@ -32,6 +32,9 @@ class ThreadPool {
   // Something to run once. Whoever pushes it owns it and keeps it alive until `run` was called.
   struct Task {
     void (*run)(Task* task) = nullptr;
+    // May take any time, as a loop of a graph does. A caller that waits for a run of its own does not help another
+    // caller with such.
+    bool is_long = false;
   };
 
   // `num_threads` counts the calling thread: num_threads - 1 workers are started. At least 1, at most kMaxThreads.
@@ -82,14 +85,16 @@ class ThreadPool {
    public:
     bool Push(Task* task);  // owner only
     Task* Pop();            // owner only
-    Task* Steal();
+    // Leaves a long task where it is, unless `any`.
+    Task* Steal(bool any);
     bool Empty() const;
 
    private:
     static constexpr int64_t kCapacity = 1024;
     alignas(64) std::atomic<int64_t> top_{0};
     alignas(64) std::atomic<int64_t> bottom_{0};
-    std::atomic<Task*> tasks_[kCapacity] = {};
+    // Tasks, with the lowest bit set if they are long: a thief must not look at one before it has it.
+    std::atomic<uintptr_t> tasks_[kCapacity] = {};
   };
   struct Seat {
     Deque deque;

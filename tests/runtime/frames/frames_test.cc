@@ -14,6 +14,7 @@
 #include "nabla/graph/import.h"
 #include "nabla/ops/registration.h"
 #include "nabla/runtime/kernels/kernels.h"
+#include "nabla/runtime/plan.h"
 #include "nabla/runtime/session.h"
 #include "nabla/tests/runtime/frames/primitives.h"
 
@@ -361,6 +362,38 @@ TEST_F(FramesTest, ResourcesInsideEachOtherDieInTurn) {
   const absl::Status status = session.Run({{n, Tensor::Scalar(300'000)}}, {size, inner}, &out);
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(out[0].scalar<int32_t>(), 1);
+}
+
+// Steps down as long as x is above the step's number; x^2 at the bottom, else x plus a hundred times the step.
+Output Stairs(const Scope& scope, int step, int steps, Output x) {
+  if (step == steps) return ops::Mul(scope, x, x);
+  const Output below = ops::Greater(scope, x, ops::Const(scope, static_cast<float>(step)));
+  return Conditional(
+             scope, below, {x}, [&](const Scope& s, const Outputs& in) { return Stairs(s, step + 1, steps, in[0]); },
+             [&](const Scope& s, const Outputs& in) {
+               return ops::Add(s, in[0], ops::Const(s, 100.0f * static_cast<float>(step)));
+             })
+      .output;
+}
+
+// However deep branches are nested, where they come together nothing is left of them: nothing needs to be checked.
+TEST_F(FramesTest, FiftyConditionalsInsideEachOtherInALoop) {
+  const Output n = Given("n", DType::kInt32), x = Given("x", DType::kFloat);
+  Loop loop(scope_, "loop", {Const(0), x});
+  loop.Condition(ops::Less(scope_, loop.test(0), loop.Invariant(n)));
+  const Output one = loop.Constant(Tensor::Scalar(1));
+  const Scope body = loop.scope().WithControl({ops::Identity(loop.scope(), loop.body(1)).node()});
+  loop.Close({ops::Add(scope_, loop.body(0), one), Stairs(body, 0, 50, loop.body(1))});
+  for (const float start : {-1.0f, 0.5f, 16.5f, 48.5f, 70.0f}) {
+    const float expected = start > 49 ? start * start : start + 100 * std::max(0.0f, std::ceil(start));
+    const std::vector<Tensor> out = Run({{n, Tensor::Scalar(1)}, {x, Tensor::Scalar(start)}}, {loop.exit(1)});
+    EXPECT_EQ(out[0].scalar<float>(), expected) << start;
+  }
+  const auto plan = Plan::Compile(graph_, {{n, x}, {loop.exit(1)}, {}}, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  for (const FrameProgram::Instruction& instruction : (*plan)->frames()->instructions) {
+    EXPECT_NE(instruction.op, FrameProgram::Op::kCheck);
+  }
 }
 
 // ---- what is refused ----
