@@ -88,20 +88,23 @@ class FrameRun {
 };
 
 absl::Status FrameRun::Run(int32_t first) {
-  const FrameProgram& program = *plan_.frames();
-  const Plan::Step* const steps = plan_.steps().data();
+  // What the loop below reads all the time, out of this object's memory.
+  const Plan& plan = plan_;
+  const FrameProgram& program = *plan.frames();
+  const Plan::Step* const steps = plan.steps().data();
+  Tensor* const* const inputs = inputs_;
   Tensor* const slots = slots_;
   uint8_t* const flags = flags_;
   const KernelContext::Environment& environment = environment_;
   const auto tensor = [&](int32_t source) -> const Tensor& {
-    return source >= 0 ? slots[source] : plan_.constants()[~source];
+    return source >= 0 ? slots[source] : plan.constants()[~source];
   };
   const FrameProgram::Instruction* instruction = program.instructions.data() + first;
   for (;; ++instruction) {
     switch (instruction->op) {
       case FrameProgram::Op::kRun:
         for (int32_t i = instruction->a; i < instruction->b; ++i) {
-          NABLA_RETURN_IF_ERROR(RunStep(plan_, steps[i], inputs_, slots, environment));
+          NABLA_RETURN_IF_ERROR(RunStep(plan, steps[i], inputs, slots, environment));
         }
         break;
       case FrameProgram::Op::kTest: {
@@ -150,7 +153,7 @@ absl::Status FrameRun::Run(int32_t first) {
       case FrameProgram::Op::kEnd:
         // A kernel that the flag caught has left parts of its outputs out.
         if (environment.stopped()) return StoppedError(environment, nullptr);
-        return CheckFetches(plan_, flags);
+        return CheckFetches(plan, flags);
     }
   }
 }
