@@ -138,7 +138,7 @@ class LoopShapes {
   std::vector<State> states_;  // by id, from first_id_ on
   std::vector<Node*> affected_;
   std::vector<Shape> original_;
-  std::vector<Output> inputs_;  // of Visit; kept for its memory
+  std::vector<Output> inputs_;                                           // of Visit; kept for its memory
   std::priority_queue<int, std::vector<int>, std::greater<int>> queue_;  // ids: inputs before what reads them
   int64_t visits_left_ = 0;
 };

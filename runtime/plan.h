@@ -79,8 +79,9 @@ class Plan {
   };
 
   // Errors: InvalidArgument for feeds, fetches and targets that are not the graph's, duplicate feeds and a placeholder
-  // that is needed and not fed, malformed frames, and fetches inside of loops; NotFound or Unimplemented for what has no
-  // kernel; what a kernel's constructor says. Locks the graph while it copies. `passes` (if set) gets a record of each pass.
+  // that is needed and not fed, malformed frames, and fetches inside of loops; NotFound or Unimplemented for what has
+  // no kernel; what a kernel's constructor says. Locks the graph while it copies. `passes` (if set) gets a record of
+  // each pass.
   static absl::StatusOr<std::shared_ptr<const Plan>> Compile(const Graph& graph, const PlanRequest& request,
                                                              const PlanOptions& options,
                                                              std::vector<PassRecord>* passes = nullptr);

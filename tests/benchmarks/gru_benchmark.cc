@@ -41,10 +41,8 @@ void BM_Gru(benchmark::State& state) {
   const ops::ScanResult scan =
       ops::Scan(scope, {h0}, {xs}, [&](const Scope& s, const Outputs& state, const Outputs& in) {
         const Output h = state[0], x = in[0];
-        const Outputs ru =
-            ops::Split(s, 1, ops::Sigmoid(s, ops::MatMul(s, ops::ConcatV2(s, {x, h}, 1), gates)), 2);
-        const Output c =
-            ops::Tanh(s, ops::MatMul(s, ops::ConcatV2(s, {x, ops::Mul(s, ru[0], h)}, 1), candidate));
+        const Outputs ru = ops::Split(s, 1, ops::Sigmoid(s, ops::MatMul(s, ops::ConcatV2(s, {x, h}, 1), gates)), 2);
+        const Output c = ops::Tanh(s, ops::MatMul(s, ops::ConcatV2(s, {x, ops::Mul(s, ru[0], h)}, 1), candidate));
         const Output next = ops::AddV2(s, c, ops::Mul(s, ru[1], ops::Sub(s, h, c)));
         return ops::ScanStep{{next}, {next}};
       });

@@ -310,7 +310,9 @@ TEST_F(CheckpointTest, BudgetsAreKeptAndLessMemoryTakesMoreTrips) {
       EXPECT_LT(cost.peak, states + 8) << states;
       EXPECT_GE(cost.trips, before) << states;
       // In the first descent the loop runs once for itself and for the gradient, if it knows where it ends.
-      if (states >= 40) EXPECT_LE(cost.trips, known_in_advance ? 2 : 3);
+      if (states >= 40) {
+        EXPECT_LE(cost.trips, known_in_advance ? 2 : 3);
+      }
       before = cost.trips;
     }
     // 2 + 2 states: segments of 2 trips, of which there are 100, with 2 checkpoints: (c + r)! / (c! r!) >= 100 for
@@ -331,7 +333,9 @@ std::string Refusal(const std::function<Output(const Scope& s, Output v)>& body)
   GradientOptions options;
   options.loops = Sqrt();
   const absl::StatusOr<Grads> grads = Gradients(scope, {y}, {x}, options);
-  if (!grads.ok()) EXPECT_EQ(grads.status().code(), absl::StatusCode::kUnimplemented);
+  if (!grads.ok()) {
+    EXPECT_EQ(grads.status().code(), absl::StatusCode::kUnimplemented);
+  }
   return grads.ok() ? "" : std::string(grads.status().message());
 }
 

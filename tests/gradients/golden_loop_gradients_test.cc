@@ -89,7 +89,9 @@ TEST_P(GoldenLoopGradientsTest, WithCheckpoints) {
         LoopGradientOptions{.checkpoint = Checkpoint::kBudgetBytes, .budget_bytes = 100}}) {
     const absl::Status status = Compare(loops);
     EXPECT_EQ(status.ok(), !has_tensor_arrays) << status;
-    if (has_tensor_arrays) EXPECT_TRUE(absl::StrContains(status.message(), "cannot be checkpointed: '")) << status;
+    if (has_tensor_arrays) {
+      EXPECT_TRUE(absl::StrContains(status.message(), "cannot be checkpointed: '")) << status;
+    }
   }
 }
 
