@@ -23,7 +23,8 @@ Output Canonical(Output tensor) {
 
 // Whether the node takes the value of the variable whose handle it is given.
 bool ReadsVariables(const Node& node) {
-  return node.num_outputs() > 0 && node.op() != "VariableShape" && node.op() != "VarIsInitializedOp";
+  return node.num_outputs() > 0 && BaseDType(node.output_dtype(0)) != DType::kResource &&
+         node.op() != "VariableShape" && node.op() != "VarIsInitializedOp";
 }
 
 }  // namespace

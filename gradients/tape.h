@@ -65,8 +65,9 @@ class GradientTape {
    public:
     Pause(Pause&& other) noexcept : tape_(std::exchange(other.tape_, nullptr)) {}
     Pause& operator=(Pause&&) = delete;
+    // Goes on, unless the tape does already or its only result was taken meanwhile.
     ~Pause() {
-      if (tape_ != nullptr) tape_->Start();
+      if (tape_ != nullptr && !tape_->used_ && !tape_->recording()) tape_->Start();
     }
 
    private:

@@ -142,6 +142,7 @@ class Emitter {
       }
     }
     absl::flat_hash_set<std::pair<int32_t, GuardId>> cleared;
+    absl::flat_hash_map<int32_t, int32_t> last_clear;  // of a slot
     for (size_t t = 0; t < region->first.size(); ++t) {
       const FrameRegion::Tasks before = region->before[t];
       const auto shared = [&](int32_t slot) {
@@ -152,8 +153,14 @@ class Emitter {
       };
       const auto clear = [&](int32_t slot, GuardId guard) {
         if (!cleared.emplace(slot, guard).second) return;
+        FrameRegion::Tasks after = touching[slot];
+        // Those of one slot under several guards must not meet: each waits for the one before.
+        if (const auto previous = last_clear.find(slot); previous != last_clear.end()) {
+          after.push_back(previous->second);
+        }
+        last_clear[slot] = static_cast<int32_t>(region->before.size());
         region->clears.emplace_back(slot, guard);
-        region->before.push_back(touching[slot]);
+        region->before.push_back(std::move(after));
         region->expensive.push_back(false);
       };
       const auto hand_over = [&](std::vector<int32_t>* slots, GuardId guard) {

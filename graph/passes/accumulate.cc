@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "nabla/graph/passes/rewrite.h"
 #include "nabla/graph/status_macros.h"
 
@@ -46,8 +47,8 @@ class Throttle {
     for (Output feed : compilation.feeds) feeds_.insert(feed.node());
   }
 
-  // partial[i] is the sum of the terms up to i, the first term itself for i = 0.
-  void Apply(const Outputs& terms, const Outputs& partial) {
+  // partial[i] is the sum of the terms up to i, the first term itself for i = 0. The last waits for `controls`, too.
+  void Apply(const Outputs& terms, const Outputs& partial, absl::Span<Node* const> controls) {
     if (has_control_flow_) return;
     std::vector<int> sum_position = {position_[terms[0].node()->id()]};
     for (size_t i = 1; i < terms.size(); ++i) {
@@ -58,6 +59,11 @@ class Throttle {
         graph_->AddControlEdge(partial[i - kWaiting].node(), term);
       }
       sum_position.push_back(std::max(sum_position.back(), term_position));
+      if (i + 1 == terms.size()) {
+        for (const Node* control : controls) {
+          sum_position.back() = std::max(sum_position.back(), position_[control->id()]);
+        }
+      }
       // Another sum may have this one as a term.
       position_.resize(std::max<size_t>(position_.size(), partial[i].node()->id() + 1));
       position_[partial[i].node()->id()] = sum_position.back();
@@ -90,7 +96,7 @@ absl::Status Accumulate(Compilation& compilation) {
                                                  last ? node->control_inputs() : std::vector<Node*>()));
       partial.push_back(sum);
     }
-    throttle->Apply(terms, partial);
+    throttle->Apply(terms, partial, node->control_inputs());
     NABLA_RETURN_IF_ERROR(ReplaceTensor(compilation, node->output(0), partial.back()));
     MoveControlConsumers(compilation.graph, node, partial.back().node());
   }

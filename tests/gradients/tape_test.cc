@@ -326,6 +326,19 @@ TEST_F(TapeTest, PersistentTapesRecordTheirOwnGradients) {
   EXPECT_THAT(Fetch(tape.Gradient({(*dy)[0].dense()}, {x})), ElementsAre(12));
 }
 
+TEST_F(TapeTest, AResultTakenInAPauseIsTheOnlyOne) {
+  const Output x = Scalar(3);
+  GradientTape tape(scope_);
+  tape.Watch(x);
+  const Output y = x * x;
+  {
+    const auto pause = tape.StopRecording();
+    EXPECT_THAT(Fetch(tape.Gradient({y}, {x})), ElementsAre(6));
+  }
+  EXPECT_FALSE(tape.recording());
+  EXPECT_EQ(tape.Gradient({y}, {x}).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_F(TapeTest, LoopsAreRecordedWhole) {
   const Output x = Scalar(3), a = Scalar(2), b = Scalar(1);
   GradientTape tape(scope_, {.persistent = true});

@@ -71,6 +71,26 @@ TEST_F(AccumulateTest, ControlEdgesStay) {
   EXPECT_THAT(after->control_inputs(), ElementsAre(y.node()->input(0).node()));
 }
 
+TEST_F(AccumulateTest, ASumThatWaitsForATermOfAnotherMakesNoCycle) {
+  const Output x = ops::Placeholder(scope_, DType::kFloat, {.shape = {2}});
+  Outputs early, terms;
+  for (int i = 0; i < 3; ++i) early.push_back(ops::Neg(scope_, x));
+  for (int i = 0; i < 8; ++i) terms.push_back(ops::Neg(scope_, x));
+  const Output late = ops::Exp(scope_, x);
+  const Output inner =
+      ops::AccumulateNV2(scope_.WithControl({late.node()}), Inputs(early.begin(), early.end()), Shape({2}));
+  terms.insert(terms.begin(), inner);
+  terms.push_back(late);
+  const Output sum = ops::AccumulateNV2(scope_, Inputs(terms.begin(), terms.end()), Shape({2}));
+  compilation_.fetches = {sum};
+  Apply();
+  Session session(&graph_);
+  std::vector<Tensor> out;
+  const absl::Status status = session.Run({{x, Tensor::Vector<float>({0, 0})}}, {compilation_.fetches[0]}, &out);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(std::vector<float>(out[0].data<float>(), out[0].data<float>() + 2), ElementsAre(1, 1));
+}
+
 TEST_F(AccumulateTest, TermsWaitForTheSumEightBefore) {
   Output x = ops::Placeholder(scope_, DType::kFloat, {.shape = {2}});
   Outputs terms;
