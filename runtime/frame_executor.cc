@@ -60,20 +60,36 @@ class FrameRun {
       : plan_(plan), inputs_(inputs), slots_(slots), flags_(flags), regions_(regions), environment_(environment) {}
 
   // From an instruction to the end of the program or of a task.
-  absl::Status Run(int32_t first);
+  absl::Status Run(int32_t first) { return Run(first, nullptr); }
 
  private:
-  absl::Status RunRegion(int32_t index) {
+  // A task that runs. It gives up once one before it has failed: its loop might go on for long, or for ever.
+  struct Task {
+    const FirstFailure* failure;
+    int32_t number;
+    const Task* around;
+  };
+  static bool GivesUp(const Task* task) {
+    for (; task != nullptr; task = task->around) {
+      if (!task->failure->IsAfter(task->number)) return true;
+    }
+    return false;
+  }
+
+  absl::Status Run(int32_t first, const Task* task);
+
+  absl::Status RunRegion(int32_t index, const Task* around) {
     const FrameProgram::Region& region = plan_.frames()->regions[index];
     if (environment_.pool == nullptr) {
-      for (const int32_t first : region.first) NABLA_RETURN_IF_ERROR(Run(first));
+      for (const int32_t first : region.first) NABLA_RETURN_IF_ERROR(Run(first, around));
       return absl::OkStatus();
     }
     FirstFailure failure;
-    const auto body = [&](int32_t task) {
-      if (!failure.IsAfter(task)) return;
-      absl::Status status = Run(region.first[task]);
-      if (ABSL_PREDICT_FALSE(!status.ok())) failure.Record(environment_.stopped() ? -1 : task, std::move(status));
+    const auto body = [&](int32_t number) {
+      if (!failure.IsAfter(number)) return;
+      const Task task = {&failure, number, around};
+      absl::Status status = Run(region.first[number], &task);
+      if (ABSL_PREDICT_FALSE(!status.ok())) failure.Record(environment_.stopped() ? -1 : number, std::move(status));
     };
     TaskRun(region.graph, regions_[index], environment_.pool, body, /*long_tasks=*/true).Run(region.graph.roots);
     return failure.status();
@@ -87,7 +103,7 @@ class FrameRun {
   const KernelContext::Environment& environment_;
 };
 
-absl::Status FrameRun::Run(int32_t first) {
+absl::Status FrameRun::Run(int32_t first, const Task* task) {
   // What the loop below reads all the time, out of this object's memory.
   const Plan& plan = plan_;
   const FrameProgram& program = *plan.frames();
@@ -126,6 +142,7 @@ absl::Status FrameRun::Run(int32_t first) {
         break;
       case FrameProgram::Op::kJump:
         if (ABSL_PREDICT_FALSE(environment.stopped())) return StoppedError(environment, nullptr);
+        if (ABSL_PREDICT_FALSE(GivesUp(task))) return absl::CancelledError("what came before has failed");
         instruction = program.instructions.data() + instruction->b - 1;
         break;
       case FrameProgram::Op::kCheck:
@@ -145,7 +162,7 @@ absl::Status FrameRun::Run(int32_t first) {
         ReleaseBytes(slots[instruction->a]);
         break;
       case FrameProgram::Op::kRegion:
-        NABLA_RETURN_IF_ERROR(RunRegion(instruction->a));
+        NABLA_RETURN_IF_ERROR(RunRegion(instruction->a, task));
         instruction = program.instructions.data() + instruction->b - 1;
         break;
       case FrameProgram::Op::kTaskEnd:

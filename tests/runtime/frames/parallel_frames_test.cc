@@ -197,6 +197,28 @@ TEST_F(ParallelFramesTest, TheFirstFailureIsReported) {
   }
 }
 
+// The others must not go on for ever then.
+TEST_F(ParallelFramesTest, AFailureEndsLoopsThatRunBesideIt) {
+  const Output x = Given("x", DType::kFloat, Shape()), p = Given("p", DType::kBool);
+  Outputs results;
+  for (const char* name : {"one", "two", "three"}) {
+    Loop loop(scope_, name, {x});
+    loop.Condition(loop.Invariant(p));
+    loop.Close({results.empty() ? ops::MatMul(scope_.Named("product"), loop.body(0), loop.body(0))
+                                : ops::Neg(scope_, loop.body(0))});
+    results.push_back(loop.exit(0));
+  }
+  EXPECT_THAT(Compile({{x, p}, results, {}})->frames()->regions, SizeIs(1));
+  SessionOptions options;
+  options.num_threads = 4;
+  Session session(&graph_, options);
+  RunOptions late;
+  late.deadline = absl::Now() + absl::Seconds(60);
+  std::vector<Tensor> out;
+  const absl::Status status = session.Run({{x, Numbers({20, 10})}, {p, Tensor::Scalar(true)}}, results, {}, &out, late);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'product'"));
+}
+
 TEST_F(ParallelFramesTest, EndlessLoopsSideBySideAreStopped) {
   const Output x = Given("x", DType::kFloat, {5000}), p = Given("p", DType::kBool);
   Outputs results;
