@@ -80,29 +80,31 @@ Node* RMSPropOptimizer::ApplySparse(const Step& s, const IndexedSlices& slices) 
                                          g.values, g.indices);
 }
 
+FtrlOptimizer::Operands FtrlOptimizer::OperandsOf(const Step& s) const {
+  Operands numbers = {s.Number("learning_rate", options_.learning_rate),
+                      s.Number("l1_regularization_strength", options_.l1_regularization_strength),
+                      s.Number("l2_regularization_strength", options_.l2_regularization_strength),
+                      s.Number("learning_rate_power", options_.learning_rate_power),
+                      {}};
+  const double shrinkage = options_.l2_shrinkage_regularization_strength;
+  if (shrinkage > 0) numbers.shrinkage = s.Number("l2_shrinkage_regularization_strength", shrinkage);
+  return numbers;
+}
+
 Node* FtrlOptimizer::ApplyDense(const Step& s, Output g) const {
-  const Output rate = s.Number("learning_rate", options_.learning_rate);
-  const Output l1 = s.Number("l1_regularization_strength", options_.l1_regularization_strength);
-  const Output l2 = s.Number("l2_regularization_strength", options_.l2_regularization_strength);
-  const Output power = s.Number("learning_rate_power", options_.learning_rate_power);
-  if (options_.l2_shrinkage_regularization_strength > 0) {
-    return ops::ResourceApplyFtrlV2(
-        s.scope, s.variable, s.slots[0], s.slots[1], g, rate, l1, l2,
-        s.Number("l2_shrinkage_regularization_strength", options_.l2_shrinkage_regularization_strength), power);
+  const auto [rate, l1, l2, power, shrinkage] = OperandsOf(s);
+  if (shrinkage) {
+    return ops::ResourceApplyFtrlV2(s.scope, s.variable, s.slots[0], s.slots[1], g, rate, l1, l2, shrinkage, power);
   }
   return ops::ResourceApplyFtrl(s.scope, s.variable, s.slots[0], s.slots[1], g, rate, l1, l2, power);
 }
 
 Node* FtrlOptimizer::ApplySparse(const Step& s, const IndexedSlices& slices) const {
   const IndexedSlices g = SumDuplicates(s.scope, slices);
-  const Output rate = s.Number("learning_rate", options_.learning_rate);
-  const Output l1 = s.Number("l1_regularization_strength", options_.l1_regularization_strength);
-  const Output l2 = s.Number("l2_regularization_strength", options_.l2_regularization_strength);
-  const Output power = s.Number("learning_rate_power", options_.learning_rate_power);
-  if (options_.l2_shrinkage_regularization_strength > 0) {
-    return ops::ResourceSparseApplyFtrlV2(
-        s.scope, s.variable, s.slots[0], s.slots[1], g.values, g.indices, rate, l1, l2,
-        s.Number("l2_shrinkage_regularization_strength", options_.l2_shrinkage_regularization_strength), power);
+  const auto [rate, l1, l2, power, shrinkage] = OperandsOf(s);
+  if (shrinkage) {
+    return ops::ResourceSparseApplyFtrlV2(s.scope, s.variable, s.slots[0], s.slots[1], g.values, g.indices, rate, l1,
+                                          l2, shrinkage, power);
   }
   return ops::ResourceSparseApplyFtrl(s.scope, s.variable, s.slots[0], s.slots[1], g.values, g.indices, rate, l1, l2,
                                       power);

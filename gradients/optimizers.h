@@ -132,6 +132,11 @@ class FtrlOptimizer : public Optimizer {
   explicit FtrlOptimizer(const FtrlOptions& options = {}) : Optimizer(options.name), options_(options) {}
 
  private:
+  struct Operands {
+    Output rate, l1, l2, power;
+    Output shrinkage;  // none if it is 0
+  };
+  Operands OperandsOf(const Step& step) const;
   std::vector<SlotSpec> slots() const override { return {{"accum", options_.initial_accumulator_value}, {"linear"}}; }
   Node* ApplyDense(const Step& step, Output gradient) const override;
   Node* ApplySparse(const Step& step, const IndexedSlices& gradient) const override;

@@ -30,6 +30,12 @@ class Schedule {
   Output step() const { return step_; }
   Output Number(double value) const { return ops::Const(scope_, value, rate_.dtype()); }
 
+  // How often `steps` have gone by; whole ones only if staircase.
+  Output Periods(double steps, bool staircase) const {
+    const Output periods = step_ / steps;
+    return staircase ? ops::Floor(scope_, periods) : periods;
+  }
+
   // (1 + cos(pi fraction)) / 2
   Output HalfWave(Output fraction) const { return (1 + ops::Cos(scope_, fraction * kPi)) * 0.5; }
 
@@ -45,18 +51,14 @@ Output ExponentialDecay(const Scope& scope, Input rate, Output step, double deca
                         bool staircase) {
   const Schedule s(scope, "ExponentialDecay", rate, step);
   if (s.failed()) return Output();
-  Output periods = s.step() / decay_steps;
-  if (staircase) periods = ops::Floor(s.scope(), periods);
-  return s.rate() * ops::Pow(s.scope(), s.Number(decay_rate), periods);
+  return s.rate() * ops::Pow(s.scope(), s.Number(decay_rate), s.Periods(decay_steps, staircase));
 }
 
 Output InverseTimeDecay(const Scope& scope, Input rate, Output step, double decay_steps, double decay_rate,
                         bool staircase) {
   const Schedule s(scope, "InverseTimeDecay", rate, step);
   if (s.failed()) return Output();
-  Output periods = s.step() / decay_steps;
-  if (staircase) periods = ops::Floor(s.scope(), periods);
-  return s.rate() / (1 + decay_rate * periods);
+  return s.rate() / (1 + decay_rate * s.Periods(decay_steps, staircase));
 }
 
 Output PolynomialDecay(const Scope& scope, Input rate, Output step, double decay_steps, double end_rate, double power,

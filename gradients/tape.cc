@@ -27,6 +27,20 @@ bool ReadsVariables(const Node& node) {
          node.op() != "VariableShape" && node.op() != "VarIsInitializedOp";
 }
 
+// What was computed for those of the sources that are connected, in their order, and for the others, in the order of
+// all.
+template <typename T>
+std::vector<T> InOrder(const Outputs& sources, const Outputs& connected, const std::vector<T>& flowed,
+                       const std::vector<T>& others) {
+  std::vector<T> result;
+  size_t next = 0;
+  for (const Output& source : sources) {
+    const bool is_next = next < connected.size() && connected[next] == source;
+    result.push_back(is_next ? flowed[next++] : others[result.size() - next]);
+  }
+  return result;
+}
+
 }  // namespace
 
 GradientTape::GradientTape(const Scope& scope, const TapeOptions& options)
@@ -264,13 +278,7 @@ absl::StatusOr<Grads> GradientTape::FlowBack(const Outputs& targets, const Outpu
     NABLA_ASSIGN_OR_RETURN(zeros, Gradients(scope_, {targets[0]}, others,
                                             {.stop_gradients = {targets[0]}, .unconnected = options.unconnected}));
   }
-  Grads result;
-  size_t next_flowed = 0, next_zero = 0;
-  for (const Output& source : sources) {
-    const bool connected = next_flowed < xs.size() && xs[next_flowed] == source;
-    result.push_back(connected ? flowed[next_flowed++] : zeros[next_zero++]);
-  }
-  return result;
+  return InOrder(sources, xs, flowed, zeros);
 }
 
 absl::StatusOr<Outputs> GradientTape::Jacobian(Output target, const Outputs& sources,
@@ -291,13 +299,7 @@ absl::StatusOr<Outputs> GradientTape::Jacobian(Output target, const Outputs& sou
     NABLA_ASSIGN_OR_RETURN(
         zeros, nabla::Jacobian(scope_, target, others, {.unconnected = unconnected, .stop_gradients = {target}}));
   }
-  Outputs result;
-  size_t next_flowed = 0, next_zero = 0;
-  for (const Output& source : sources) {
-    const bool is_next = next_flowed < connected.size() && connected[next_flowed] == source;
-    result.push_back(is_next ? flowed[next_flowed++] : zeros[next_zero++]);
-  }
-  return result;
+  return InOrder(sources, connected, flowed, zeros);
 }
 
 absl::StatusOr<Output> GradientTape::BatchJacobian(Output target, Output source, UnconnectedGradients unconnected) {

@@ -77,7 +77,8 @@ class GradientTape {
   };
   [[nodiscard]] Pause StopRecording();
 
-  // Nodes that use the tensor (or the variable, given its handle) from here on are on the tape. InvalidArgument for a
+  // Nodes that use the tensor (or the variable, given its handle) from here on are on the tape; so is the tensor
+  // itself, for nodes that came before and are there by way of another one, as in TensorFlow. InvalidArgument for a
   // tensor of another graph.
   void Watch(Output tensor);
   void Watch(const Outputs& tensors);

@@ -1,7 +1,5 @@
 // Gradients of loops and conditionals that TensorFlow wrote, loaded with nothing but their nodes, against what
 // TensorFlow computes.
-#include <dirent.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -15,24 +13,12 @@
 #include "nabla/graph/import.h"
 #include "nabla/nabla.h"
 #include "nabla/runtime/session.h"
+#include "nabla/tests/golden/graph_names.h"
 
 namespace nabla {
 namespace {
 
 constexpr char kFolder[] = "tests/golden/loop_gradients/";
-
-std::vector<std::string> GraphNames() {
-  std::vector<std::string> names;
-  DIR* folder = opendir(kFolder);
-  if (folder == nullptr) return names;
-  while (const dirent* entry = readdir(folder)) {
-    const std::string name = entry->d_name;
-    if (absl::EndsWith(name, ".pb")) names.push_back(name.substr(0, name.size() - 3));
-  }
-  closedir(folder);
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 class GoldenLoopGradientsTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -95,11 +81,11 @@ TEST_P(GoldenLoopGradientsTest, WithCheckpoints) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Graphs, GoldenLoopGradientsTest, ::testing::ValuesIn(GraphNames()),
+INSTANTIATE_TEST_SUITE_P(Graphs, GoldenLoopGradientsTest, ::testing::ValuesIn(GoldenGraphNames("loop_gradients")),
                          [](const ::testing::TestParamInfo<std::string>& info) { return info.param; });
 
 // So that an empty folder does not pass for success.
-TEST(GoldenLoopGradientsTest, ThereAreGraphs) { EXPECT_GE(GraphNames().size(), 40u); }
+TEST(GoldenLoopGradientsTest, ThereAreGraphs) { EXPECT_GE(GoldenGraphNames("loop_gradients").size(), 40u); }
 
 }  // namespace
 }  // namespace nabla

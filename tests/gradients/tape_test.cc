@@ -326,6 +326,19 @@ TEST_F(TapeTest, PersistentTapesRecordTheirOwnGradients) {
   EXPECT_THAT(Fetch(tape.Gradient({(*dy)[0].dense()}, {x})), ElementsAre(12));
 }
 
+// As in TensorFlow.
+TEST_F(TapeTest, WatchedLate) {
+  const Output a = Scalar(2), x = Scalar(3);
+  GradientTape tape(scope_, {.persistent = true});
+  const Output before = a * x;
+  tape.Watch(a);
+  const Output y = a * x;
+  EXPECT_THAT(Fetch(tape.Gradient({y}, {x})), ElementsAre(kNone));
+  tape.Watch(x);
+  EXPECT_THAT(Fetch(tape.Gradient({y}, {x})), ElementsAre(2));
+  EXPECT_THAT(Fetch(tape.Gradient({before}, {a, x})), ElementsAre(kNone, kNone));
+}
+
 TEST_F(TapeTest, AResultTakenInAPauseIsTheOnlyOne) {
   const Output x = Scalar(3);
   GradientTape tape(scope_);

@@ -1,6 +1,4 @@
 // Graphs with loops and branches that TensorFlow wrote, run and compared with what TensorFlow computed.
-#include <dirent.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -16,24 +14,12 @@
 #include "nabla/ops/registration.h"
 #include "nabla/runtime/kernels/kernels.h"
 #include "nabla/runtime/session.h"
+#include "nabla/tests/golden/graph_names.h"
 
 namespace nabla {
 namespace {
 
 constexpr char kFolder[] = "tests/golden/loops/";
-
-std::vector<std::string> GraphNames() {
-  std::vector<std::string> names;
-  DIR* folder = opendir(kFolder);
-  if (folder == nullptr) return names;
-  while (const dirent* entry = readdir(folder)) {
-    const std::string name = entry->d_name;
-    if (absl::EndsWith(name, ".pb")) names.push_back(name.substr(0, name.size() - 3));
-  }
-  closedir(folder);
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 void ExpectNear(const Tensor& actual, const Tensor& expected) {
   ASSERT_EQ(actual.dtype(), expected.dtype());
@@ -52,7 +38,7 @@ TEST(GoldenLoopsTest, RunAsInTensorFlow) {
   RegisterAllOps();
   RegisterFunctionalLowering();
   RegisterAllKernels();
-  const std::vector<std::string> names = GraphNames();
+  const std::vector<std::string> names = GoldenGraphNames("loops");
   ASSERT_GE(names.size(), 29u);
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
