@@ -19,7 +19,7 @@ class ControlState {
  public:
   // `forward`: where nodes that extend the differentiated graph go, such as those that save a loop's values.
   explicit ControlState(const Scope& forward)
-      : forward_(forward), flow_(AnalyzeControlFlow(*forward.graph())), contexts_(*forward.graph(), flow_) {}
+      : forward_(forward), flow_(AnalyzeControlFlow(*forward.graph())), contexts_(flow_) {}
 
   const Scope& forward() const { return forward_; }
   const ControlFlow& flow() const { return flow_; }

@@ -27,11 +27,11 @@ bool IsBranchMerge(const Node& node) {
   return true;
 }
 
-BranchContexts::BranchContexts(const Graph& graph, const ControlFlow& flow) {
+BranchContexts::BranchContexts(const ControlFlow& flow) {
   links_.push_back(Link{0, Branch(), 0});
-  nodes_.assign(graph.num_node_ids(), 0);
+  nodes_.assign(flow.frame_of.size(), 0);
   frames_.assign(flow.frames.size(), 0);
-  for (const Node* node : graph.TopologicalOrder()) Place(node, flow);
+  for (const Node* node : flow.order) Place(node, flow);
 }
 
 BranchContexts::Context BranchContexts::Extend(Context outer, const Branch& branch) {

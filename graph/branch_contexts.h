@@ -1,6 +1,6 @@
 // In which branches of conditionals a tensor is alive, recovered from Switch and Merge alone.
 //
-//   BranchContexts contexts(graph, flow);
+//   BranchContexts contexts(flow);
 //   contexts.Branches(contexts.Of(tensor));   // {{p, true}, {q, false}}: alive where p holds and q does not
 //
 // A conditional's Switch adds a branch to what its inputs have; a Merge of two sides of one predicate takes it away;
@@ -25,13 +25,13 @@ struct Branch {
   friend bool operator==(const Branch& a, const Branch& b) { return a.predicate == b.predicate && a.side == b.side; }
 };
 
-// Thread-compatible; made under the graph's lock and valid for the nodes that it had then.
+// Thread-compatible; made under the graph's lock and valid for the nodes that were analyzed.
 class BranchContexts {
  public:
   // A set of branches, outermost first; 0 is the empty one. Equal sets met along the same path have equal numbers.
   using Context = int;
 
-  BranchContexts(const Graph& graph, const ControlFlow& flow);
+  explicit BranchContexts(const ControlFlow& flow);
 
   // Of a tensor, within its frame: that of an Exit is the context of its loop in the frame around it.
   Context Of(Output tensor) const;

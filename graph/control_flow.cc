@@ -14,25 +14,64 @@ namespace {
 
 std::string Label(const Node& node) { return absl::StrCat("node '", node.name(), "' (op ", node.op(), ")"); }
 
+// The nodes with ids from `first_id` on and all that they depend on, each after its inputs.
+std::vector<Node*> NodesFrom(const Graph& graph, int first_id) {
+  if (first_id == 0) return graph.TopologicalOrder();
+  std::vector<Node*> part;
+  std::vector<bool> seen(graph.num_node_ids());
+  const auto visit = [&](Node* node) {
+    if (node == nullptr || seen[node->id()]) return;
+    seen[node->id()] = true;
+    part.push_back(node);
+  };
+  for (int id = first_id; id < graph.num_node_ids(); ++id) visit(graph.node(id));
+  bool by_id = true;
+  for (size_t next = 0; next < part.size(); ++next) {
+    Node* const node = part[next];
+    for (int i = 0; i < node->num_inputs(); ++i) {
+      Node* const source = node->input(i).node();
+      visit(source);
+      if (source == nullptr || (IsMerge(*node) && IsNextIteration(*source))) continue;
+      by_id = by_id && source->id() < node->id();
+    }
+    if (node->num_control_inputs() == 0) continue;
+    for (Node* source : node->control_inputs()) {
+      visit(source);
+      by_id = by_id && source->id() < node->id();
+    }
+  }
+  if (by_id) {
+    std::sort(part.begin(), part.end(), [](Node* a, Node* b) { return a->id() < b->id(); });
+    return part;
+  }
+  part = graph.TopologicalOrder();  // a pass has redirected an edge to a later node
+  part.erase(std::remove_if(part.begin(), part.end(), [&](Node* node) { return !seen[node->id()]; }), part.end());
+  return part;
+}
+
 class Analyzer {
  public:
-  explicit Analyzer(const Graph& graph) : graph_(graph) {}
+  Analyzer(const Graph& graph, int first_id) : graph_(graph), first_id_(first_id) {}
 
   ControlFlow Run() {
-    const std::vector<Node*> order = graph_.TopologicalOrder();
+    flow_.order = NodesFrom(graph_, first_id_);
     flow_.frame_of.assign(graph_.num_node_ids(), kRootFrame);
-    for (Node* node : order) Place(node);
+    for (Node* node : flow_.order) Place(node);
     for (Frame& frame : flow_.frames) {
       std::sort(frame.nodes.begin(), frame.nodes.end(), [](Node* a, Node* b) { return a->id() < b->id(); });
       frame.num_body_nodes = static_cast<int>(frame.nodes.size());
     }
     for (size_t f = 0; f < flow_.frames.size(); ++f) FindLoop(static_cast<int>(f));
-    if (!flow_.frames.empty()) FindFramesThatWaitForThemselves(order);
+    if (!flow_.frames.empty()) FindFramesThatWaitForThemselves();
     FindConditionals();
     return std::move(flow_);
   }
 
  private:
+  void Report(const Node& node, absl::string_view what) {
+    if (node.id() >= first_id_) flow_.problems.push_back(absl::StrCat(Label(node), what));
+  }
+
   const std::string& FrameName(int frame) const {
     static const std::string* const kRoot = new std::string("the root");
     return frame == kRootFrame ? *kRoot : flow_.frames[frame].name;
@@ -55,9 +94,9 @@ class Analyzer {
         found = true;
       } else if (from != frame) {
         if (!conflict) {
-          flow_.problems.push_back(absl::StrCat(
-              Label(*node), " has inputs from the frames ", Quoted(FrameName(std::min(frame, from))), " and ",
-              Quoted(FrameName(std::max(frame, from))), ", expected an Enter into a frame and an Exit out of it"));
+          Report(*node, absl::StrCat(" has inputs from the frames ", Quoted(FrameName(std::min(frame, from))), " and ",
+                                     Quoted(FrameName(std::max(frame, from))),
+                                     ", expected an Enter into a frame and an Exit out of it"));
         }
         conflict = true;
         // Frames are numbered from the outside in, so this is the inner one, if either is inside the other.
@@ -87,18 +126,17 @@ class Analyzer {
 
   // What has a meaning in frames only.
   void CheckOutside(const Node& node) {
-    const auto problem = [&](absl::string_view what) { flow_.problems.push_back(absl::StrCat(Label(node), what)); };
-    if (IsExit(node)) problem(" leaves a frame, but is in none");
+    if (IsExit(node)) Report(node, " leaves a frame, but is in none");
     if (IsNextIteration(node) && !ClosesLoop(node)) {
-      problem(" begins an iteration, but is in no frame, expected an Enter before it");
+      Report(node, " begins an iteration, but is in no frame, expected an Enter before it");
     }
-    if (IsLoopCond(node)) problem(" decides on a loop, but is in no frame, expected an Enter before it");
+    if (IsLoopCond(node)) Report(node, " decides on a loop, but is in no frame, expected an Enter before it");
     if (!IsMerge(node)) return;
     for (int i = 0; i < node.num_inputs(); ++i) {
       const Node* source = node.input(i).node();
       if (source != nullptr && IsNextIteration(*source)) {
-        return problem(absl::StrCat(" closes a loop with '", source->name(),
-                                    "', but is in no frame, expected an Enter before it"));
+        return Report(node, absl::StrCat(" closes a loop with '", source->name(),
+                                         "', but is in no frame, expected an Enter before it"));
       }
     }
   }
@@ -106,7 +144,7 @@ class Analyzer {
   int Enter(Node* node, int parent) {
     const std::string* name = node->attr<std::string>("frame_name");
     if (name == nullptr || name->empty()) {
-      flow_.problems.push_back(absl::StrCat(Label(*node), " has no frame_name"));
+      Report(*node, " has no frame_name");
     }
     const auto [it, added] = frames_.try_emplace(std::make_pair(parent, name == nullptr ? std::string() : *name),
                                                  static_cast<int>(flow_.frames.size()));
@@ -118,9 +156,9 @@ class Analyzer {
       flow_.frames.push_back(std::move(frame));
       const auto [other, first] = parents_.try_emplace(it->first.second, parent);
       if (!first) {
-        flow_.problems.push_back(absl::StrCat(Label(*node), " opens the frame ", Quoted(it->first.second), " inside ",
-                                              Quoted(FrameName(parent)), ", but another Enter opens it inside ",
-                                              Quoted(FrameName(other->second)), ", expected one parent for one name"));
+        Report(*node, absl::StrCat(" opens the frame ", Quoted(it->first.second), " inside ", Quoted(FrameName(parent)),
+                                   ", but another Enter opens it inside ", Quoted(FrameName(other->second)),
+                                   ", expected one parent for one name"));
       }
     }
     const bool* is_constant = node->attr<bool>("is_constant");
@@ -141,7 +179,7 @@ class Analyzer {
     bool malformed = false;
     const auto problem = [&](const Node& node, absl::string_view what) {
       malformed = true;
-      flow_.problems.push_back(absl::StrCat(Label(node), " in frame ", Quoted(frame.name), what));
+      Report(node, absl::StrCat(" in frame ", Quoted(frame.name), what));
     };
     for (Node* node : frame.nodes) {
       if (IsLoopCond(*node)) {
@@ -213,22 +251,21 @@ class Analyzer {
     if (is_constant != nullptr && *is_constant) return;
     for (const Edge& edge : enter.consumers()) {
       if (edge.IsControl() || IsMerge(*edge.consumer)) continue;
-      flow_.problems.push_back(absl::StrCat(Label(*edge.consumer), " reads '", enter.name(),
-                                            "', which only the first iteration of the loop ", Quoted(frame.name),
-                                            " has, expected a Merge or is_constant"));
+      Report(*edge.consumer, absl::StrCat(" reads '", enter.name(), "', which only the first iteration of the loop ",
+                                          Quoted(frame.name), " has, expected a Merge or is_constant"));
     }
   }
 
   // A frame begins when all of its Enters are there, so none of them may wait for an Exit of the same frame: takes away
   // what waits for nothing, as in a topological sort, with an edge from each Enter to its frame and from there to each
   // Exit.
-  void FindFramesThatWaitForThemselves(const std::vector<Node*>& order) {
+  void FindFramesThatWaitForThemselves() {
     const int num_ids = graph_.num_node_ids();
     std::vector<int> waiting(num_ids, 0);
     std::vector<int> entering(flow_.frames.size(), 0);
     std::vector<std::vector<const Node*>> exits(flow_.frames.size());
     std::vector<const Node*> ready;
-    for (const Node* node : order) {
+    for (const Node* node : flow_.order) {
       int& count = waiting[node->id()];
       const int frame = flow_.frame_of[node->id()];
       for (int i = 0; i < node->num_inputs(); ++i) {
@@ -246,7 +283,7 @@ class Analyzer {
     const auto done = [&](const Node* node) {
       if (--waiting[node->id()] == 0) ready.push_back(node);
     };
-    size_t left = order.size();
+    size_t left = flow_.order.size();
     for (; !ready.empty(); --left) {
       const Node* node = ready.back();
       ready.pop_back();
@@ -258,26 +295,31 @@ class Analyzer {
       for (const Node* exit : exits[frame]) done(exit);
     }
     if (left == 0) return;
-    for (const Node* node : order) {
-      if (!IsEnter(*node) || waiting[node->id()] == 0) continue;
-      flow_.problems.push_back(
-          absl::StrCat(Label(*node), " waits for what comes out of a loop that waits for it: ", "the loop ",
-                       Quoted(FrameName(flow_.frame_of[node->id()])), " waits for a result of its own"));
-      return;
+    for (const Node* node : flow_.order) {
+      if (!IsEnter(*node) || waiting[node->id()] == 0 || node->id() < first_id_) continue;
+      return Report(*node,
+                    absl::StrCat(" waits for what comes out of a loop that waits for it: the loop ",
+                                 Quoted(FrameName(flow_.frame_of[node->id()])), " waits for a result of its own"));
     }
   }
 
   void FindConditionals() {
+    std::vector<Node*> switches;
+    for (Node* node : flow_.order) {
+      if (!IsSwitch(*node) || node->num_inputs() < 2 || !node->input(1) || loop_switches_.contains(node)) continue;
+      switches.push_back(node);
+    }
+    std::sort(switches.begin(), switches.end(), [](Node* a, Node* b) { return a->id() < b->id(); });
     absl::flat_hash_map<Output, size_t> by_predicate;
-    graph_.ForEachNode([&](Node* node) {
-      if (!IsSwitch(*node) || node->num_inputs() < 2 || !node->input(1) || loop_switches_.contains(node)) return;
+    for (Node* node : switches) {
       const auto [it, added] = by_predicate.try_emplace(node->input(1), flow_.conditionals.size());
       if (added) flow_.conditionals.push_back(Conditional{node->input(1), {}});
       flow_.conditionals[it->second].switches.push_back(node);
-    });
+    }
   }
 
   const Graph& graph_;
+  const int first_id_;
   ControlFlow flow_;
   std::map<std::pair<int, std::string>, int> frames_;  // (parent, name) -> frame
   std::map<std::string, int> parents_;                 // name -> parent of the first frame of that name
@@ -297,9 +339,9 @@ bool IsBackEdge(const Edge& edge) {
   return !edge.IsControl() && edge.source != nullptr && IsMerge(*edge.consumer) && IsNextIteration(*edge.source);
 }
 
-ControlFlow AnalyzeControlFlow(const Graph& graph) {
+ControlFlow AnalyzeControlFlow(const Graph& graph, int first_id) {
   const auto lock = graph.Lock();
-  return Analyzer(graph).Run();
+  return Analyzer(graph, first_id).Run();
 }
 
 }  // namespace nabla

@@ -57,6 +57,7 @@ struct Conditional {
 };
 
 struct ControlFlow {
+  std::vector<Node*> order;               // what was analyzed, each node after its inputs, back edges aside
   std::vector<Frame> frames;              // a frame stands after its parent
   std::vector<int> frame_of;              // by node id; kRootFrame outside of all. Enter and Exit belong to their loop
   std::vector<Conditional> conditionals;  // by the id of the first Switch
@@ -64,8 +65,10 @@ struct ControlFlow {
   std::vector<std::string> problems;
 };
 
-// Thread safety: locks the graph while it works; the result is valid while the graph does not change.
-ControlFlow AnalyzeControlFlow(const Graph& graph);
+// Thread safety: locks the graph while it works; the result is valid while the graph does not change. With a
+// `first_id`, only of the nodes with ids from there on and of what they depend on; the problems are those of the
+// former.
+ControlFlow AnalyzeControlFlow(const Graph& graph, int first_id = 0);
 
 }  // namespace nabla
 

@@ -16,12 +16,12 @@ constexpr size_t kMaxBranches = 64;
 
 std::string Label(const Node& node) { return absl::StrCat("node '", node.name(), "' (op ", node.op(), ")"); }
 
-void FindFramesWithoutExit(const ControlFlow& flow, std::vector<std::string>* problems) {
+void FindFramesWithoutExit(const ControlFlow& flow, int first_id, std::vector<std::string>* problems) {
   for (const Frame& frame : flow.frames) {
     if (std::any_of(frame.nodes.begin(), frame.nodes.end(), [](const Node* node) { return IsExit(*node); })) continue;
     const auto enter =
         std::find_if(frame.nodes.begin(), frame.nodes.end(), [](const Node* node) { return IsEnter(*node); });
-    if (enter == frame.nodes.end()) continue;
+    if (enter == frame.nodes.end() || (*enter)->id() < first_id) continue;
     problems->push_back(absl::StrCat(Label(**enter), " opens the frame ", Quoted(frame.name),
                                      ", which nothing leaves, expected an Exit"));
   }
@@ -64,23 +64,25 @@ void CheckAlive(const Node& node, const ControlFlow& flow, const BranchContexts&
 
 }  // namespace
 
-std::vector<std::string> FindControlFlowProblems(const Graph& graph) {
+std::vector<std::string> FindControlFlowProblems(const Graph& graph, int first_id) {
   const auto lock = graph.Lock();
-  ControlFlow flow = AnalyzeControlFlow(graph);
+  ControlFlow flow = AnalyzeControlFlow(graph, first_id);
   std::vector<std::string> problems = std::move(flow.problems);
-  FindFramesWithoutExit(flow, &problems);
-  bool branches = !flow.conditionals.empty();
-  graph.ForEachNode([&](Node* node) { branches = branches || IsBranchMerge(*node); });
+  FindFramesWithoutExit(flow, first_id, &problems);
+  const bool branches = !flow.conditionals.empty() || std::any_of(flow.order.begin(), flow.order.end(),
+                                                                  [](Node* node) { return IsBranchMerge(*node); });
   // Branches are only clear where frames are.
   if (!branches || !problems.empty()) return problems;
-  const BranchContexts contexts(graph, flow);
-  graph.ForEachNode([&](Node* node) {
+  const BranchContexts contexts(flow);
+  for (int id = first_id; id < graph.num_node_ids(); ++id) {
+    const Node* node = graph.node(id);
+    if (node == nullptr) continue;
     if (IsBranchMerge(*node)) {
       CheckMerge(*node, contexts, &problems);
     } else if (!IsMerge(*node)) {
       CheckAlive(*node, flow, contexts, &problems);
     }
-  });
+  }
   return problems;
 }
 

@@ -14,8 +14,9 @@ namespace nabla {
 // - a frame that no Exit leaves,
 // - a Merge of values that are alive together, so that none of them is the one to take,
 // - a node with inputs from both sides of one Switch, which is never alive.
+// Only problems of nodes with ids from `first_id` on; no more of the graph is looked at than what these depend on.
 // Thread safety: locks the graph.
-std::vector<std::string> FindControlFlowProblems(const Graph& graph);
+std::vector<std::string> FindControlFlowProblems(const Graph& graph, int first_id = 0);
 
 }  // namespace nabla
 

@@ -402,15 +402,15 @@ void GraphImporter::TakeBack() {
   graph_->version_ = version_;
 }
 
-// That what the file says of loops and branches fits together.
-static absl::Status CheckFrames(const Graph& graph, const std::vector<Node*>& nodes) {
+// That what the file says of loops and branches fits together. The graph around it may still be growing.
+static absl::Status CheckFrames(const Graph& graph, int first_id, const std::vector<Node*>& nodes) {
   if (!std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
         return node != nullptr && (IsEnter(*node) || IsExit(*node) || IsNextIteration(*node) || IsLoopCond(*node) ||
                                    IsMerge(*node) || IsSwitch(*node));
       })) {
     return absl::OkStatus();
   }
-  const std::vector<std::string> problems = FindControlFlowProblems(graph);
+  const std::vector<std::string> problems = FindControlFlowProblems(graph, first_id);
   return problems.empty() ? absl::OkStatus() : absl::InvalidArgumentError(problems[0]);
 }
 
@@ -444,7 +444,7 @@ absl::Status GraphImporter::Finish(GraphDefRest rest, ImportResult* result) {
   if (status.ok()) status = AddNodes();
   if (status.ok()) status = AddBackEdges();
   if (status.ok()) status = LookUpResults(&done);
-  if (status.ok() && !options_.allow_unsupported) status = CheckFrames(*graph_, nodes_);
+  if (status.ok() && !options_.allow_unsupported) status = CheckFrames(*graph_, first_id_, nodes_);
   if (!status.ok()) {
     TakeBack();
     graph_->functions().TakeBack(functions);

@@ -177,6 +177,27 @@ TEST_F(ControlFlowTest, BackEdgeFromOutside) {
               ElementsAre(HasSubstr("node 'm' (op Merge) in frame 'f': the back edge comes from frame 'the root'")));
 }
 
+TEST_F(ControlFlowTest, FromAnIdOn) {
+  Build(std::string(kLoop) + "unrelated Foo x\nlost Exit x\n");
+  const int first = graph_.num_node_ids();
+  EXPECT_EQ(AnalyzeControlFlow(graph_, first).order.size(), 0u);
+  ImportOptions options;
+  options.allow_unsupported = true;
+  options.input_map["in"] = Output(graph_.FindNode("body"), 0);
+  ASSERT_TRUE(ImportGraphDefString("node { name: 'new' op: 'Foo' input: 'in' }"
+                                   "node { name: 'early' op: 'Exit' input: 'new' }",
+                                   options, &graph_)
+                  .ok());
+  const ControlFlow flow = AnalyzeControlFlow(graph_, first);
+  // The loop without its Exit, which nothing new needs, and the two.
+  EXPECT_EQ(flow.order.size(), 12u);
+  EXPECT_EQ(FrameOf(flow, "new"), 0);
+  EXPECT_EQ(FrameOf(flow, "next"), 0);
+  EXPECT_EQ(flow.frames[0].variables.size(), 1u);
+  EXPECT_THAT(flow.problems, ElementsAre(HasSubstr("'early' (op Exit) in frame 'f' hands out a value")));
+  EXPECT_EQ(AnalyzeControlFlow(graph_).problems.size(), 2u);
+}
+
 TEST_F(ControlFlowTest, LoopsThatTensorFlowWrote) {
   std::ifstream file("tests/golden/graphs/while_v1.pb", std::ios::binary);
   ImportOptions options;

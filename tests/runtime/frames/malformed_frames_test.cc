@@ -1,5 +1,6 @@
 // Frames that are not well-formed: refused at import, by name; and whatever the graph, a run ends.
 #include <algorithm>
+#include <map>
 #include <random>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nabla/graph/import.h"
+#include "nabla/graph/verifier.h"
 #include "nabla/ops/registration.h"
 #include "nabla/proto/graph.pb.h"
 #include "nabla/runtime/kernels/kernels.h"
@@ -81,21 +83,22 @@ NodeDef ParseLine(const std::string& line) {
   return node;
 }
 
-// kLoop, with these lines instead of those of the same names or added to it.
-GraphDef LoopWith(const std::string& lines) {
+// A line replaces an earlier one of the same name.
+GraphDef ParseLines(const std::string& lines) {
   GraphDef graph;
-  for (const absl::string_view all : {absl::string_view(kLoop), absl::string_view(lines)}) {
-    for (const absl::string_view line : absl::StrSplit(all, '\n', absl::SkipEmpty())) {
-      NodeDef node = ParseLine(std::string(line));
-      NodeDef* place = nullptr;
-      for (NodeDef& other : *graph.mutable_node()) {
-        if (other.name() == node.name()) place = &other;
-      }
-      *(place == nullptr ? graph.add_node() : place) = std::move(node);
+  for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+    NodeDef node = ParseLine(std::string(line));
+    NodeDef* place = nullptr;
+    for (NodeDef& other : *graph.mutable_node()) {
+      if (other.name() == node.name()) place = &other;
     }
+    *(place == nullptr ? graph.add_node() : place) = std::move(node);
   }
   return graph;
 }
+
+// kLoop, with these lines instead of those of the same names or added to it.
+GraphDef LoopWith(const std::string& lines) { return ParseLines(kLoop + lines); }
 
 class MalformedFramesTest : public ::testing::Test {
  protected:
@@ -206,6 +209,49 @@ TEST_F(MalformedFramesTest, AreRefusedAtImportByName) {
     EXPECT_NE(RunFor(&graph, {"y", "joined", "other", "late", "both", "never"}, absl::Seconds(10)).code(),
               absl::StatusCode::kDeadlineExceeded);
   }
+}
+
+// What is imported into the body of a loop that is still being built.
+TEST_F(MalformedFramesTest, OnlyWhatIsImportedIsBlamed) {
+  Graph graph;
+  ImportOptions options;
+  options.allow_unsupported = true;
+  ASSERT_TRUE(ImportGraphDef(ParseLines("x Placeholder\n"
+                                        "enter Enter@f x\n"
+                                        "merge Merge enter\n"
+                                        "cond LoopCond less\n"
+                                        "one Const ^merge\n"
+                                        "less Less merge one\n"
+                                        "switch Switch merge cond\n"
+                                        "same Identity switch:1\n"),
+                             options, &graph)
+                  .ok());
+  ASSERT_FALSE(VerifyGraph(graph).ok());
+  options.allow_unsupported = false;
+  const auto import = [&](const char* lines, const std::map<std::string, const char*>& inputs) {
+    options.input_map.clear();
+    for (const auto& [name, tensor] : inputs) options.input_map[name] = *graph.FindOutput(tensor);
+    return ImportGraphDef(ParseLines(lines), options, &graph);
+  };
+  EXPECT_EQ(import("in Placeholder\n"
+                   "flag Placeholder:bool\n"
+                   "choice Switch in flag\n"
+                   "doubled Add choice:1 choice:1\n"
+                   "joined Merge choice doubled\n",
+                   {{"in", "same"}, {"flag", "less"}}),
+            absl::OkStatus());
+  const auto error = [&](const char* lines, const std::map<std::string, const char*>& inputs) {
+    return std::string(import(lines, inputs).message());
+  };
+  // What stood there says in which frame and branch the new nodes are.
+  EXPECT_THAT(error("a Placeholder\nb Placeholder\nboth Merge a b\n", {{"a", "same"}, {"b", "joined"}}),
+              HasSubstr("'both' (op Merge) joins"));
+  EXPECT_THAT(
+      error("a Placeholder\nb Placeholder\nend Merge a b\nnever Add a b\n", {{"a", "choice"}, {"b", "doubled"}}),
+      HasSubstr("'never' (op Add) needs both"));
+  EXPECT_THAT(error("a Placeholder\nb Placeholder\np Placeholder:bool\nside Switch a p\nbad Add side b\n",
+                    {{"a", "same"}, {"b", "x"}, {"p", "less"}}),
+              HasSubstr("'bad' (op Add) has inputs from the frames 'the root' and 'f'"));
 }
 
 // Changes one thing of the graph: an edge, an op, a frame.
