@@ -1,4 +1,5 @@
 // Loops and conditionals: what runs, how often, and what is refused.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -12,7 +13,9 @@
 #include "nabla/graph/buffer.h"
 #include "nabla/graph/export.h"
 #include "nabla/graph/import.h"
+#include "nabla/graph/verifier.h"
 #include "nabla/ops/registration.h"
+#include "nabla/proto/graph.pb.h"
 #include "nabla/runtime/kernels/kernels.h"
 #include "nabla/runtime/plan.h"
 #include "nabla/runtime/session.h"
@@ -484,6 +487,47 @@ TEST_F(FramesTest, AFrameThatIsNoLoop) {
   const Output inside = ops::Neg(scope_, ops::Enter(scope_, x, "once"));
   const Output y = ops::Add(scope_, ops::Exit(scope_, inside), x);
   EXPECT_EQ(Run({{x, Tensor::Scalar(2.0f)}}, {y})[0].scalar<float>(), 0.0f);
+}
+
+// A file may have them, without Exits: they run for what they do, if a target asks for that.
+TEST_F(FramesTest, LoopsThatNothingLeaves) {
+  const Output n = Given("n", DType::kInt32);
+  const Output count = ops::VarHandleOp(scope_.Named("count"), DType::kInt32, Shape::Scalar());
+  ops::AssignVariableOp(scope_.Named("reset"), count, 0);
+  ops::ReadVariableOp(scope_.Named("value"), count, DType::kInt32);
+  Loop loop(scope_, "loop", {Const(0)});
+  loop.Condition(ops::Less(scope_, loop.test(0), loop.Invariant(n)));
+  Node* add = ops::AssignAddVariableOp(scope_.Named("add"), loop.Invariant(count), loop.body(0));
+  loop.Close({ops::Add(scope_.WithControl({add}), loop.body(0), loop.Constant(Tensor::Scalar(1)))});
+  ops::Neg(scope_.Named("in_a_frame"), ops::Enter(scope_, n, "once"));
+  GraphDef def;
+  ASSERT_TRUE(ExportGraphDef(graph_, {}, &def).ok());
+  auto* nodes = def.mutable_node();
+  nodes->erase(std::remove_if(nodes->begin(), nodes->end(), [](const NodeDef& node) { return node.op() == "Exit"; }),
+               nodes->end());
+  Graph loaded;
+  const absl::Status status = ImportGraphDef(def, {}, &loaded);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(VerifyGraph(loaded), absl::OkStatus());
+  for (const int threads : {1, 2}) {
+    Session session(&loaded, Threads(threads));
+    std::vector<Tensor> out;
+    const auto run = [&](int32_t trips, const char* fetch, const std::vector<Node*>& targets,
+                         const RunOptions& options) {
+      return session.Run({{*loaded.FindOutput("n"), Tensor::Scalar(trips)}}, {*loaded.FindOutput(fetch)}, targets, &out,
+                         options);
+    };
+    ASSERT_TRUE(session.Run({}, {}, {loaded.FindNode("reset")}, nullptr).ok());
+    EXPECT_EQ(run(5, "n", {loaded.FindNode("in_a_frame")}, {}), absl::OkStatus());
+    EXPECT_EQ(run(5, "value", {}, {}), absl::OkStatus());
+    EXPECT_EQ(out[0].scalar<int32_t>(), 0);
+    EXPECT_EQ(run(5, "n", {loaded.FindNode("add")}, {}), absl::OkStatus());
+    EXPECT_EQ(run(5, "value", {}, {}), absl::OkStatus());
+    EXPECT_EQ(out[0].scalar<int32_t>(), 0 + 1 + 2 + 3 + 4);
+    RunOptions late;
+    late.deadline = absl::Now() + absl::Milliseconds(50);
+    EXPECT_EQ(run(INT32_MAX, "n", {loaded.FindNode("add")}, late).code(), absl::StatusCode::kDeadlineExceeded);
+  }
 }
 
 // Errors of nodes in loops carry their names, and the session goes on.
