@@ -128,32 +128,57 @@ class Emitter {
     return result;
   }
 
-  // The slots whose tensors one action of a region is the last to read while other tasks may still be at it: a task of
-  // its own clears them, when all are done.
-  void EndLives(const ActionAccesses& accesses, FrameRegion* region) {
+  // By slot, the tasks that touch it, in order.
+  using Touching = absl::flat_hash_map<int32_t, FrameRegion::Tasks>;
+
+  Touching FindTouching(const ActionAccesses& accesses, const FrameRegion& region) const {
     const auto num_slots = static_cast<int32_t>(in_.slots.size());
-    absl::flat_hash_map<int32_t, FrameRegion::Tasks> touching;
-    for (size_t t = 0; t < region->first.size(); ++t) {
-      for (int32_t i = accesses.first[region->first[t]]; i < accesses.first[region->EndOf(t)]; ++i) {
+    Touching touching;
+    for (size_t t = 0; t < region.first.size(); ++t) {
+      for (int32_t i = accesses.first[region.first[t]]; i < accesses.first[region.EndOf(t)]; ++i) {
         const int32_t slot = accesses.accesses[i] / 2;
         if (slot >= num_slots) continue;
         FrameRegion::Tasks& tasks = touching[slot];
         if (tasks.empty() || tasks.back() != static_cast<int32_t>(t)) tasks.push_back(static_cast<int32_t>(t));
       }
     }
+    return touching;
+  }
+
+  // To write over a list, where another task may still be at it, is to copy all of it: in a loop, as many times as it
+  // is long. So what writes waits for what reads.
+  void OrderLists(const Touching& touching, FrameRegion* region) const {
+    for (size_t t = 0; t < region->first.size(); ++t) {
+      const FrameAction& action = in_.actions[region->first[t]];
+      if (action.kind != Kind::kStep) continue;
+      const Plan::Step& step = steps_[action.a];
+      for (int j = 0; j < std::min(step.num_inputs, 64); ++j) {
+        if ((step.exclusive_inputs >> j & 1) == 0 || BaseDType(step.node->input(j).dtype()) != DType::kVariant)
+          continue;
+        for (const int32_t other : touching.at(sources_[step.first_input + j])) {
+          if (other >= static_cast<int32_t>(t)) break;
+          if (in_.actions[region->first[other]].kind == Kind::kStep) region->Wait(t, other);
+        }
+      }
+    }
+  }
+
+  // The slots whose tensors one action of a region is the last to read while other tasks may still be at it: a task of
+  // its own clears them, when all are done.
+  void EndLives(const ActionAccesses& accesses, FrameRegion* region) {
+    const Touching touching = FindTouching(accesses, *region);
+    OrderLists(touching, region);
     absl::flat_hash_set<std::pair<int32_t, GuardId>> cleared;
     absl::flat_hash_map<int32_t, int32_t> last_clear;  // of a slot
     for (size_t t = 0; t < region->first.size(); ++t) {
-      const FrameRegion::Tasks before = region->before[t];
       const auto shared = [&](int32_t slot) {
-        const FrameRegion::Tasks& tasks = touching[slot];
-        return std::any_of(tasks.begin(), tasks.end(), [&](int32_t other) {
-          return other != static_cast<int32_t>(t) && !std::binary_search(before.begin(), before.end(), other);
-        });
+        const FrameRegion::Tasks& tasks = touching.at(slot);
+        return std::any_of(tasks.begin(), tasks.end(),
+                           [&](int32_t other) { return !region->InOrder(other, static_cast<int32_t>(t)); });
       };
       const auto clear = [&](int32_t slot, GuardId guard) {
         if (!cleared.emplace(slot, guard).second) return;
-        FrameRegion::Tasks after = touching[slot];
+        FrameRegion::Tasks after = touching.at(slot);
         // Those of one slot under several guards must not meet: each waits for the one before.
         if (const auto previous = last_clear.find(slot); previous != last_clear.end()) {
           after.push_back(previous->second);

@@ -5,23 +5,20 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "nabla/graph/control_flow.h"
 #include "nabla/graph/error_text.h"
 #include "nabla/graph/passes/rewrite.h"
 #include "nabla/graph/status_macros.h"
 #include "nabla/runtime/frame_actions.h"
 #include "nabla/runtime/frame_order.h"
+#include "nabla/runtime/frame_waits.h"
 
 namespace nabla {
 namespace {
 
 // A guard of more literals gets a flag of its own.
 constexpr size_t kMaxLiterals = 16;
-// Of a node that waits for more, others wait by way of an action of its own.
-constexpr size_t kMaxWaits = 16;
 
 using Kind = FrameAction::Kind;
 
@@ -47,7 +44,7 @@ class FramePlanner {
         values_(compilation.graph->num_node_ids()),
         node_guards_(compilation.graph->num_node_ids(), kUnguarded),
         loops_(flow_.frames.size()),
-        done_(parallel ? compilation.graph->num_node_ids() : 0) {}
+        waits_(&out_, compilation.graph->num_node_ids(), parallel) {}
 
   absl::Status Run() {
     NABLA_ASSIGN_OR_RETURN(const std::vector<FrameItem> items, OrderFrames(compilation_.order, flow_));
@@ -57,9 +54,9 @@ class FramePlanner {
     for (const FrameItem& item : items) {
       switch (item.kind) {
         case FrameItem::Kind::kNode:
-          WaitForInputsOf({item.node});
+          waits_.Begin({item.node});
           NABLA_RETURN_IF_ERROR(AddNode(item.node));
-          FinishNode(item.node);
+          waits_.Finish(*item.node);
           break;
         case FrameItem::Kind::kBegin:
           NABLA_RETURN_IF_ERROR(BeginLoop(item.frame));
@@ -92,8 +89,6 @@ class FramePlanner {
     GuardId ended = kUnguarded;
     bool once = false;  // only in the first iteration
   };
-
-  using Actions = absl::InlinedVector<int32_t, 2>;
 
   struct Loop {
     GuardId common = kUnguarded;  // in the parent: of all that enters
@@ -134,48 +129,9 @@ class FramePlanner {
     FrameAction action;
     action.kind = kind;
     action.guard = guard;
-    action.first_wait = first_wait_;
-    action.num_waits = num_waits_;
+    waits_.Mark(&action);
     out_.actions.push_back(action);
     return out_.actions.back();
-  }
-
-  // For threads that run actions side by side: what control edges, also by way of nodes that are no actions, put before
-  // those of a node. (What reads and writes put there is seen from the slots.)
-  void WaitForInputsOf(absl::Span<Node* const> nodes) {
-    num_waits_ = 0;
-    if (!parallel_) return;
-    Actions before;
-    const auto add = [&](const Node* node) {
-      before.insert(before.end(), done_[node->id()].begin(), done_[node->id()].end());
-    };
-    for (const Node* node : nodes) {
-      for (int i = 0; i < node->num_inputs(); ++i) add(node->input(i).node());
-      if (node->num_control_inputs() == 0) continue;
-      for (const Node* control : node->control_inputs()) add(control);
-    }
-    std::sort(before.begin(), before.end());
-    before.erase(std::unique(before.begin(), before.end()), before.end());
-    first_wait_ = static_cast<int32_t>(out_.waits.size());
-    num_waits_ = static_cast<int32_t>(before.size());
-    out_.waits.insert(out_.waits.end(), before.begin(), before.end());
-    first_action_ = out_.actions.size();
-    if (before.size() <= kMaxWaits) return;
-    Act(Kind::kKeep, kUnguarded);
-    first_wait_ = static_cast<int32_t>(out_.waits.size());
-    num_waits_ = 1;
-    out_.waits.push_back(static_cast<int32_t>(out_.actions.size()) - 1);
-  }
-
-  void FinishNode(const Node* node) {
-    if (!parallel_) return;
-    Actions& done = done_[node->id()];
-    if (out_.actions.size() > first_action_) {
-      for (size_t i = first_action_; i < out_.actions.size(); ++i) done.push_back(static_cast<int32_t>(i));
-    } else {
-      done.assign(out_.waits.begin() + first_wait_, out_.waits.begin() + first_wait_ + num_waits_);
-    }
-    num_waits_ = 0;
   }
 
   // The last action reads the value, from `frame`, as input `input` of its step if it is one and reads it once.
@@ -430,8 +386,9 @@ class FramePlanner {
       first = false;
       enters.push_back(node);
     }
-    WaitForInputsOf(enters);
+    waits_.Begin(enters);
     Act(Kind::kBegin, loop.common).a = frame;
+    waits_.FinishEnters(enters);
     for (Node* node : enters) {
       GuardId& guard = node_guards_[node->id()];
       guard = guards().Minus(guard, loop.common);
@@ -445,7 +402,7 @@ class FramePlanner {
       NABLA_RETURN_IF_ERROR(BeginVariable(variable, frame));
     }
     Act(Kind::kHead, kUnguarded).a = frame;
-    num_waits_ = 0;
+    waits_.End();
     return absl::OkStatus();
   }
 
@@ -578,15 +535,11 @@ class FramePlanner {
   std::vector<std::vector<Value>> values_;  // by node id and output
   std::vector<GuardId> node_guards_;        // by node id: what a control edge from there means
   std::vector<Loop> loops_;                 // by frame
-  std::vector<Actions> done_;               // by node id: what has happened when it is done; if parallel
   absl::flat_hash_map<const Node*, int32_t> is_feed_;
   // By source and frame: flags, and the guards under which they are set.
   absl::flat_hash_map<std::pair<int32_t, int>, std::vector<std::pair<GuardId, int32_t>>> tests_;
   FrameActions out_;
-  // Of the node that is being added.
-  int32_t first_wait_ = 0;
-  int32_t num_waits_ = 0;
-  size_t first_action_ = 0;
+  FrameWaits waits_;
 };
 
 bool HasControlFlow(const Compilation& compilation) {

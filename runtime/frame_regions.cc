@@ -12,6 +12,8 @@ using Kind = FrameAction::Kind;
 
 // Trips of a loop, of which nothing is known: enough for two loops of anything to be worth two threads.
 constexpr double kGuessedTrips = 200;
+// So many tasks are looked at to see whether one comes before another.
+constexpr size_t kMaxOrderSearch = 16;
 
 class RegionFinder {
  public:
@@ -157,6 +159,26 @@ class RegionFinder {
 };
 
 }  // namespace
+
+void FrameRegion::Wait(size_t task, int32_t other) {
+  Tasks& waits = before[task];
+  const auto place = std::lower_bound(waits.begin(), waits.end(), other);
+  if (place == waits.end() || *place != other) waits.insert(place, other);
+}
+
+bool FrameRegion::InOrder(int32_t task, int32_t other) const {
+  const auto [earlier, later] = std::minmax(task, other);
+  if (earlier == later) return true;
+  absl::InlinedVector<int32_t, kMaxOrderSearch> found = {later};
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Tasks& waits = before[found[i]];
+    if (std::binary_search(waits.begin(), waits.end(), earlier)) return true;
+    for (auto p = waits.rbegin(); p != waits.rend() && *p > earlier && found.size() < kMaxOrderSearch; ++p) {
+      if (std::find(found.begin(), found.end(), *p) == found.end()) found.push_back(*p);
+    }
+  }
+  return false;
+}
 
 std::vector<FrameRegion> FindRegions(const FrameActions& program, const ActionAccesses& accesses,
                                      const std::vector<double>& costs) {

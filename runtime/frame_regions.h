@@ -35,6 +35,10 @@ struct FrameRegion {
   std::vector<std::pair<int32_t, GuardId>> clears;
 
   int32_t EndOf(size_t task) const { return task + 1 < first.size() ? first[task + 1] : end; }
+  // The task waits for the other, which comes before it in the order of the actions.
+  void Wait(size_t task, int32_t other);
+  // False if the two, should they differ, may run side by side, as far as a short search can tell.
+  bool InOrder(int32_t task, int32_t other) const;
 };
 
 // The outermost parts in which threads can gain something, by the costs in nanoseconds, one by action; none inside

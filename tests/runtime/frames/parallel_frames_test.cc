@@ -131,6 +131,40 @@ TEST_F(ParallelFramesTest, HeavyNodesOfOneTrip) {
   Run({{n, Tensor::Scalar(5)}, {x, Numbers(square)}, {a, Numbers(square)}, {b, Numbers(square)}}, {loop.exit(1)});
 }
 
+// Nor does a list that grows beside them cost a copy for each trip, even if what it was is read, too.
+TEST_F(ParallelFramesTest, ListsOfALoopAreWrittenInPlace) {
+  const Shape square({300, 300});
+  const Output n = Given("n", DType::kInt32), x = Given("x", DType::kFloat, square);
+  const Output a = Given("a", DType::kFloat, square), b = Given("b", DType::kFloat, square);
+  const Output shape = ops::Const(scope_, {300, 300});
+  const auto reserve = [&] { return ops::TensorListReserve(scope_, shape, n, DType::kFloat); };
+  Loop loop(scope_, "loop",
+            {ops::Const(scope_, 0), x, ops::EmptyTensorList(scope_, shape, ops::Const(scope_, -1), DType::kFloat),
+             ops::TensorListSetItem(scope_, reserve(), ops::Const(scope_, 0), x)});
+  loop.Condition(ops::Less(scope_, loop.test(0), loop.Invariant(n)));
+  const Output i = loop.body(0), v = loop.body(1);
+  const Output get = ops::TensorListGetItem(scope_, loop.body(3), i, loop.Invariant(shape), DType::kFloat);
+  const Output last = ops::Sub(scope_, loop.Invariant(n), loop.Constant(Tensor::Scalar<int32_t>(1)));
+  const Output next = ops::Add(scope_, i, loop.Constant(Tensor::Scalar<int32_t>(1)));
+  const Output product = ops::MatMul(scope_, v, loop.Invariant(a));
+  loop.Close({next, ops::Add(scope_, product, ops::MatMul(scope_, get, loop.Invariant(b))),
+              ops::TensorListPushBack(scope_, loop.body(2), v),
+              ops::TensorListSetItem(scope_.Named("set"), loop.body(3), ops::Minimum(scope_, next, last), product)});
+  const Outputs fetches = {loop.exit(1), ops::TensorListStack(scope_, loop.exit(2), shape, DType::kFloat),
+                           ops::TensorListStack(scope_, loop.exit(3), shape, DType::kFloat)};
+  const auto plan = Compile({{n, x, a, b}, fetches, {}});
+  ASSERT_THAT(plan->frames()->regions, SizeIs(1));
+  int writers = 0;
+  for (const Plan::Step& step : plan->steps()) {
+    if (step.node->op() != "TensorListPushBack" && step.node->name() != "set") continue;
+    ++writers;
+    EXPECT_EQ(step.exclusive_inputs & 1, 1) << step.node->name();
+  }
+  EXPECT_EQ(writers, 2);
+  const Tensor numbers = Numbers(square);
+  Run({{n, Tensor::Scalar(5)}, {x, numbers}, {a, numbers}, {b, numbers}}, fetches);
+}
+
 // What a control edge alone orders stays in order, also by way of nodes that do nothing.
 TEST_F(ParallelFramesTest, ControlEdgesBetweenTasks) {
   const Output n = Given("n", DType::kInt32), x = Given("x", DType::kFloat, {5000}), p = Given("p", DType::kBool);
@@ -147,6 +181,19 @@ TEST_F(ParallelFramesTest, ControlEdgesBetweenTasks) {
   const Output joined = ops::Merge(scope_, {read, sides.output_false}).output;
   const std::vector<Tensor> out =
       Run({{n, Tensor::Scalar(30)}, {x, Numbers({5000})}, {p, Tensor::Scalar(true)}}, {joined, a, b});
+  EXPECT_TRUE(BitwiseEqual(out[0], out[1]));
+}
+
+// Nor does a frame that does nothing break the chain.
+TEST_F(ParallelFramesTest, ControlEdgesByWayOfAnEmptyFrame) {
+  const Output n = Given("n", DType::kInt32), x = Given("x", DType::kFloat, {5000});
+  const Output variable = ops::VarHandleOp(scope_.Named("v"), DType::kFloat, Shape({5000}));
+  const Output a = PowerLoop(scope_, "a", n, x, Const(1.01f))[1], b = PowerLoop(scope_, "b", n, x, Const(0.99f))[1];
+  Node* assign = ops::AssignVariableOp(scope_, variable, a);
+  const Output through = ops::Exit(scope_, ops::Enter(scope_.WithControl({assign}), x, "empty"));
+  const Output read = ops::ReadVariableOp(scope_.WithControl({through.node()}), variable, DType::kFloat);
+  EXPECT_THAT(Compile({{n, x}, {read, b}, {}})->frames()->regions, SizeIs(1));
+  const std::vector<Tensor> out = Run({{n, Tensor::Scalar(30)}, {x, Numbers({5000})}}, {read, a, b});
   EXPECT_TRUE(BitwiseEqual(out[0], out[1]));
 }
 
