@@ -11,6 +11,7 @@
 #include "nabla/graph/logging.h"
 #include "nabla/graph/status_macros.h"
 #include "nabla/runtime/deadline.h"
+#include "nabla/runtime/denormals.h"
 #include "nabla/runtime/executor.h"
 #include "nabla/runtime/plan.h"
 #include "nabla/runtime/resources.h"
@@ -65,10 +66,11 @@ struct Session::Impl {
         options(std::move(session_options)),
         num_threads(options.num_threads > 0 ? std::min(options.num_threads, ThreadPool::kMaxThreads)
                                             : ThreadPool::NumCores()) {
-    if (num_threads > 1) pool = std::make_unique<ThreadPool>(num_threads);
+    if (num_threads > 1) pool = std::make_unique<ThreadPool>(num_threads, options.flush_denormals);
   }
 
   absl::StatusOr<std::shared_ptr<Executor>> Compile(const PlanRequest& request, Trace* trace) {
+    const ScopedDenormals denormals(options.flush_denormals);  // constants are folded here
     PlanOptions plan_options;
     plan_options.passes.disabled = options.disabled_passes;
     plan_options.passes.dump = options.dump_passes;
@@ -124,6 +126,7 @@ struct Session::Impl {
     for (size_t i = 0; i < feeds.size(); ++i) {
       NABLA_RETURN_IF_ERROR(executor.plan().CheckFeed(static_cast<int>(i), *feeds[i]));
     }
+    const ScopedDenormals denormals(options.flush_denormals);
     DeadlineWatcher::Timer timer(&deadlines, run_options.deadline);
     KernelContext::Environment environment;
     environment.pool = pool.get();

@@ -38,6 +38,9 @@ struct SessionOptions {
   std::vector<std::string> disabled_passes;
   // Called with a pass's name and the graph's dump before the first and after each pass, if set.
   std::function<void(absl::string_view pass, const std::string& dump)> dump_passes;
+  // Kernels take float and double numbers that are too small for full precision (below 1.2e-38 and 2.2e-308) for zero,
+  // as those of TensorFlow's sessions do; otherwise computing with them may take a hundred times as long.
+  bool flush_denormals = true;
 };
 
 // Lets one thread stop a Run of another. Reusable for one Run at a time.

@@ -9,6 +9,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "nabla/graph/check.h"
+#include "nabla/runtime/denormals.h"
 
 namespace nabla {
 namespace {
@@ -145,7 +146,7 @@ int ThreadPool::NumCores() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
-ThreadPool::ThreadPool(int num_threads)
+ThreadPool::ThreadPool(int num_threads, bool flush_denormals)
     : num_seats_(std::clamp(num_threads, 1, kMaxThreads) - 1 + kGuestSeats),
       seats_(new Seat[num_seats_]),
       shared_(new Shared) {
@@ -153,7 +154,7 @@ ThreadPool::ThreadPool(int num_threads)
   shared_->used_seats.store(num_workers);
   workers_.reserve(num_workers);
   for (int i = 0; i < num_workers; ++i) {
-    workers_.emplace_back([this, i] { WorkerMain(i); });
+    workers_.emplace_back([this, i, flush_denormals] { WorkerMain(i, flush_denormals); });
   }
 }
 
@@ -256,7 +257,8 @@ void ThreadPool::RunUntil(absl::FunctionRef<bool()> done) {
   }
 }
 
-void ThreadPool::WorkerMain(int seat) {
+void ThreadPool::WorkerMain(int seat, bool flush_denormals) {
+  const ScopedDenormals denormals(flush_denormals);
   char name[24];
   std::snprintf(name, sizeof(name), "nabla-%d", seat + 1);
   name[15] = 0;  // the system's limit

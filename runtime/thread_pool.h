@@ -38,7 +38,8 @@ class ThreadPool {
   };
 
   // `num_threads` counts the calling thread: num_threads - 1 workers are started. At least 1, at most kMaxThreads.
-  explicit ThreadPool(int num_threads);
+  // `flush_denormals` is for the workers (runtime/denormals.h); the calling thread has its own ways.
+  explicit ThreadPool(int num_threads, bool flush_denormals = false);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -108,7 +109,7 @@ class ThreadPool {
   static void RunLoop(Task* task);
   static int TakeBack(const Task* ticket, int pushed, Deque* deque);
   int CurrentSeat() const;
-  void WorkerMain(int seat);
+  void WorkerMain(int seat, bool flush_denormals);
   Task* Steal(int thief);
   void WakeOne();
 

@@ -1,6 +1,7 @@
 // What loops and branches cost, per trip: of scalars, where the runtime is all there is, and of small tensors.
 #include <benchmark/benchmark.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "nabla/ops/while.h"
 #include "nabla/runtime/kernels/kernels.h"
 #include "nabla/runtime/session.h"
+#include "nabla/tests/benchmarks/paired.h"
 #include "nabla/tests/runtime/frames/primitives.h"
 
 namespace nabla {
@@ -101,17 +103,78 @@ void BM_BranchInLoop(benchmark::State& state) {
 }
 BENCHMARK(BM_BranchInLoop)->UseRealTime();
 
+// Two loops that do not need each other, of some trips on a vector of some elements, each a stack of tanh: two threads
+// against one, so that 200 % is the best there could be, and 100 % is what may be asked where they are short.
+void BM_IndependentLoops(benchmark::State& state) {
+  RegisterAllOps();
+  RegisterAllKernels();
+  Graph graph;
+  const Scope scope(&graph);
+  const Output n = ops::Placeholder(scope, DType::kInt32, {.shape = Shape::Scalar()});
+  const Output x = ops::Fill(scope, ops::Const(scope, {static_cast<int32_t>(state.range(1))}), 1.0f);
+  Outputs ends;
+  for (int i = 0; i < 2; ++i) {
+    ends.push_back(ops::For(scope, n, {x}, [](const Scope& s, Output, const Outputs& v) {
+      return Outputs{ops::Tanh(s, ops::Tanh(s, v[0]))};
+    })[0]);
+  }
+  const Output y = ops::Add(scope, ends[0], ends[1]);
+  NABLA_CHECK(scope.ok());
+  const auto session = [&](int threads) {
+    SessionOptions options;
+    options.num_threads = threads;
+    return std::make_unique<Session>(&graph, options);
+  };
+  const std::unique_ptr<Session> one = session(1), two = session(2);
+  const Feeds feeds = {{n, Tensor::Scalar(static_cast<int32_t>(state.range(0)))}};
+  const auto run = [&](Session& session) {
+    std::vector<Tensor> out;
+    NABLA_CHECK(session.Run(feeds, {y}, &out).ok());
+  };
+  MeasurePaired(
+      state, [&] { run(*one); }, [&] { run(*two); });
+}
+BENCHMARK(BM_IndependentLoops)
+    ->Args({1000, 5000})
+    ->Args({100, 5000})
+    ->Args({10'000, 16})
+    ->Args({100, 16})
+    ->Args({1, 16})
+    ->UseManualTime();
+
 // Loops of one trip, one after the other: what it takes to enter and leave.
 void BM_ShortLoops(benchmark::State& state) {
   LoopRun run;
   const Output one = ops::Const(run.scope(), 1);
   Output x = ops::Mul(run.scope(), run.a(), run.a());
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < state.range(0); ++i) {
     x = testing::PowerLoop(run.scope(), absl::StrCat("loop", i), one, x, run.a())[1];
   }
-  run.Run(state, x, 1, 1000);
+  run.Run(state, x, 1, static_cast<double>(state.range(0)));
 }
-BENCHMARK(BM_ShortLoops)->UseRealTime();
+BENCHMARK(BM_ShortLoops)->Arg(1000)->Arg(10'000)->UseRealTime();
+
+// What it takes to build and compile them.
+void BM_PlanLoops(benchmark::State& state) {
+  RegisterAllOps();
+  RegisterAllKernels();
+  for (auto _ : state) {
+    Graph graph;
+    const Scope scope(&graph);
+    const Output one = ops::Const(scope, 1), a = ops::Const(scope, 0.5f);
+    Output x = ops::Placeholder(scope, DType::kFloat, {.shape = Shape::Scalar()});
+    const Output given = x;
+    for (int i = 0; i < state.range(0); ++i) {
+      x = testing::PowerLoop(scope, absl::StrCat("loop", i), one, x, a)[1];
+    }
+    Session session(&graph);
+    std::vector<Tensor> out;
+    NABLA_CHECK(session.Run({{given, Tensor::Scalar(1.0f)}}, {x}, &out).ok());
+  }
+  state.counters["us_per_loop"] = benchmark::Counter(static_cast<double>(state.iterations() * state.range(0)) * 1e-6,
+                                                     benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+BENCHMARK(BM_PlanLoops)->Arg(1000)->Arg(10'000)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
 }  // namespace nabla
