@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "nabla/graph/branch_contexts.h"
 #include "nabla/graph/control_flow.h"
+#include "nabla/graph/error_text.h"
 
 namespace nabla {
 namespace {
@@ -14,6 +15,19 @@ namespace {
 constexpr size_t kMaxBranches = 64;
 
 std::string Label(const Node& node) { return absl::StrCat("node '", node.name(), "' (op ", node.op(), ")"); }
+
+// TensorFlow takes such a file, yet what was left out is hardly ever meant to be.
+void FindFramesWithoutExit(const ControlFlow& flow, int first_id, std::vector<std::string>* problems) {
+  for (const Frame& frame : flow.frames) {
+    if (std::any_of(frame.nodes.begin(), frame.nodes.end(), [](const Node* node) { return IsExit(*node); })) continue;
+    const auto enter =
+        std::find_if(frame.nodes.begin(), frame.nodes.end(), [](const Node* node) { return IsEnter(*node); });
+    if (enter == frame.nodes.end() || (*enter)->id() < first_id) continue;
+    problems->push_back(absl::StrCat(Label(**enter), " opens the frame ", Quoted(frame.name),
+                                     ", which nothing leaves, expected an Exit (if it is to run for its effects only, ",
+                                     "import with allow_unsupported)"));
+  }
+}
 
 // The predicate that one of the contexts has true and the other false, or none.
 Output Contradiction(const BranchContexts& contexts, BranchContexts::Context a, BranchContexts::Context b) {
@@ -56,6 +70,7 @@ std::vector<std::string> FindControlFlowProblems(const Graph& graph, int first_i
   const auto lock = graph.Lock();
   ControlFlow flow = AnalyzeControlFlow(graph, first_id);
   std::vector<std::string> problems = std::move(flow.problems);
+  FindFramesWithoutExit(flow, first_id, &problems);
   const bool branches = !flow.conditionals.empty() || std::any_of(flow.order.begin(), flow.order.end(),
                                                                   [](Node* node) { return IsBranchMerge(*node); });
   // Branches are only clear where frames are.

@@ -1,5 +1,5 @@
-// What is wrong with a graph's loops and branches: what AnalyzeControlFlow describes, and what keeps branches apart. A
-// frame may lack Exits: such a loop runs if a node in it is a run's target, and for its effects only.
+// What is wrong with a whole graph's loops and branches: what AnalyzeControlFlow describes, and what only the whole can
+// be blamed for. A part of a graph, such as one run needs, may lack a frame's Exits.
 #ifndef NABLA_GRAPH_CONTROL_FLOW_PROBLEMS_H_
 #define NABLA_GRAPH_CONTROL_FLOW_PROBLEMS_H_
 
@@ -11,6 +11,7 @@
 namespace nabla {
 
 // One line each, naming the node, what is wrong and what was expected. Besides ControlFlow::problems:
+// - a frame that no Exit leaves (it could still run, for its effects, if a run has a target in it),
 // - a Merge of values that are alive together, so that none of them is the one to take,
 // - a node with inputs from both sides of one Switch, which is never alive.
 // Only problems of nodes with ids from `first_id` on; no more of the graph is looked at than what these depend on.

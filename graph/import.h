@@ -34,8 +34,8 @@ struct ImportOptions {
   std::vector<std::string> return_outputs;
   std::vector<std::string> return_nodes;
   // An op or attr that is not known, or a node that contradicts its op's spec, is kept (with outputs of unknown dtype,
-  // as many as are used) and listed in ImportResult::unsupported, instead of being refused. Such a graph can be shown
-  // and exported, not run.
+  // as many as are used) and listed in ImportResult::unsupported, instead of being refused. Such a node can be shown
+  // and exported, not run. Nor are loops and branches looked at: what is wrong with them is found when they run.
   bool allow_unsupported = false;
   // Default device for nodes that have none.
   std::string default_device;

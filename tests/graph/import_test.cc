@@ -116,6 +116,7 @@ TEST(ImportTest, PrefixesNamesColocationAndFrames) {
   AddPlaceholder(graph, "p", DType::kFloat, Shape());
   ImportOptions options;
   options.prefix = "p";
+  options.allow_unsupported = true;  // as a frame, it lacks its Exit
   const std::string text = Placeholder("x") + Unary("Enter", "e", "x",
                                                     "attr { key: 'frame_name' value { s: 'f' } }"
                                                     "attr { key: '_class' value { list { s: 'loc:@x' } } }");

@@ -148,6 +148,8 @@ struct Case {
 
 TEST_F(MalformedFramesTest, AreRefusedAtImportByName) {
   const std::vector<Case> cases = {
+      // Nothing comes out.
+      {"exit Identity x\n", "'enter' (op Enter)", "opens the frame 'f', which nothing leaves, expected an Exit"},
       // Back edges.
       {"enter2 Enter@g x\nmerge2 Merge enter2 next\n", "'merge2' (op Merge)",
        "in frame 'g': the back edge comes from frame 'f'"},
