@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "nabla/graph/branch_contexts.h"
 #include "nabla/graph/constant_value.h"
 #include "nabla/ops/ops.h"
 
@@ -17,11 +18,6 @@ absl::optional<int64_t> ConstantScalar(Output tensor) {
 }
 
 }  // namespace
-
-Output BehindIdentities(Output tensor) {
-  while (tensor && tensor.node()->op() == "Identity") tensor = tensor.node()->input(0);
-  return tensor;
-}
 
 bool IsPassThrough(const LoopVariable& variable) {
   return variable.switch_node != nullptr && variable.next_iteration != nullptr &&

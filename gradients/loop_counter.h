@@ -12,9 +12,6 @@
 
 namespace nabla {
 
-// The tensor behind Identity nodes.
-Output BehindIdentities(Output tensor);
-
 // Whether the variable has the same value in every trip (and its Exit too).
 bool IsPassThrough(const LoopVariable& variable);
 

@@ -3,15 +3,13 @@
 #include <algorithm>
 
 namespace nabla {
-namespace {
 
-// The tensor behind Identities, so that one predicate is one however it was passed on.
-Output Source(Output tensor) {
-  while (tensor && tensor.node()->op() == "Identity") tensor = tensor.node()->input(0);
+Output BehindIdentities(Output tensor) {
+  while (tensor && tensor.node()->op() == "Identity" && tensor.node()->num_inputs() > 0) {
+    tensor = tensor.node()->input(0);
+  }
   return tensor;
 }
-
-}  // namespace
 
 bool IsBranchSwitch(const Node& node) {
   return IsSwitch(node) && node.num_inputs() > 1 && node.input(1) && !IsLoopCond(*node.input(1).node());
@@ -50,7 +48,7 @@ bool BranchContexts::Has(Context context, const Branch& branch) const {
 }
 
 bool BranchContexts::IsIn(Output tensor, const Branch& branch) const {
-  return Has(Of(tensor), Branch{Source(branch.predicate), branch.side});
+  return Has(Of(tensor), Branch{BehindIdentities(branch.predicate), branch.side});
 }
 
 bool BranchContexts::Contains(Context inner, Context outer) const {
@@ -85,7 +83,8 @@ BranchContexts::Context BranchContexts::Of(Output tensor) const {
   const Context context = nodes_[node->id()];
   if (!IsBranchSwitch(*node)) return context;
   // Interned when the Switch was placed.
-  const auto it = interned_.find(std::make_pair(context, std::make_pair(Source(node->input(1)), tensor.index() == 1)));
+  const auto it =
+      interned_.find(std::make_pair(context, std::make_pair(BehindIdentities(node->input(1)), tensor.index() == 1)));
   return it == interned_.end() ? context : it->second;
 }
 
@@ -129,7 +128,7 @@ void BranchContexts::Place(const Node* node, const ControlFlow& flow) {
   }
   nodes_[node->id()] = context;
   if (IsBranchSwitch(*node)) {
-    const Output predicate = Source(node->input(1));
+    const Output predicate = BehindIdentities(node->input(1));
     for (const bool side : {false, true}) {
       // A Switch inside its own branch leads nowhere on the other side.
       if (!Has(context, Branch{predicate, side})) Extend(context, Branch{predicate, side});

@@ -65,6 +65,8 @@ class BranchContexts {
   absl::flat_hash_map<const Node*, Branch> deciders_;
 };
 
+// What Identities pass on, so that one predicate is one wherever it is used.
+Output BehindIdentities(Output tensor);
 // Whether `node` is a Switch that chooses between branches, not whether a loop goes on.
 bool IsBranchSwitch(const Node& node);
 // Whether `node` joins branches, not a loop variable's first and later values.

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "nabla/graph/branch_contexts.h"
 #include "nabla/graph/error_text.h"
 
 namespace nabla {
@@ -168,8 +169,7 @@ class Analyzer {
 
   // An Exit's value, through Identities, comes from the side of a Switch that is taken when the loop ends.
   static bool LeavesAtEnd(const Node& exit, const Node& loop_cond) {
-    Output value = exit.num_inputs() > 0 ? exit.input(0) : Output();
-    while (value && value.node()->op() == "Identity" && value.node()->num_inputs() > 0) value = value.node()->input(0);
+    const Output value = exit.num_inputs() > 0 ? BehindIdentities(exit.input(0)) : Output();
     return value && IsSwitch(*value.node()) && value.index() == 0 && value.node()->num_inputs() > 1 &&
            value.node()->input(1).node() == &loop_cond;
   }

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "nabla/graph/aliveness.h"
 #include "nabla/graph/call_expander.h"
 #include "nabla/graph/control_flow.h"
 #include "nabla/graph/error_text.h"
@@ -189,8 +190,45 @@ absl::Status WaitForArguments(Graph* graph, const std::string& prefix, const Nod
   return absl::OkStatus();
 }
 
-// `among_control_flow`: the graph has loops or conditionals, whose nodes must depend on something in them.
-absl::Status InlineCall(Graph* graph, Node* call, const FunctionRef& function, bool among_control_flow) {
+// A call is dead if one of its inputs is. Lets the others wait for that one, so that nothing of the body runs then.
+absl::Status LetInputsDieTogether(Graph* graph, Node* call, Aliveness* aliveness) {
+  Aliveness::Conditions all = Aliveness::kAlways;
+  std::vector<int> deciding;
+  for (int i = 0; i < call->num_inputs(); ++i) {
+    const Aliveness::Conditions conditions = aliveness->Of(call->input(i));
+    if (aliveness->Covers(all, conditions)) continue;
+    all = aliveness->Union(all, conditions);
+    deciding.push_back(i);
+  }
+  std::vector<Node*> anchors, added;
+  for (int i = 0; i < call->num_inputs(); ++i) {
+    const Output input = call->input(i);
+    if (aliveness->Covers(aliveness->Of(input), all)) continue;
+    if (anchors.empty()) {
+      for (const int k : deciding) {
+        NABLA_ASSIGN_OR_RETURN(Node * anchor, Anchor(graph, call->name(), *call, k, &added));
+        anchors.push_back(anchor);
+      }
+      if (anchors.size() > 1) {
+        NABLA_ASSIGN_OR_RETURN(Node * gate, WaitForAll(graph, absl::StrCat(call->name(), "/inputs"), anchors));
+        anchors = {gate};
+      }
+    }
+    NodeDesc desc;
+    desc.name = graph->UniqueName(absl::StrCat(call->name(), "/input"));
+    desc.op = "Identity";
+    desc.device = call->device();
+    desc.inputs = {input};
+    desc.control_inputs = anchors;
+    desc.attrs.Set("T", BaseDType(input.dtype()));
+    NABLA_ASSIGN_OR_RETURN(Node * gated, graph->AddNode(std::move(desc)));
+    NABLA_RETURN_IF_ERROR(graph->ReplaceInput(call, i, gated->output(0)));
+  }
+  return absl::OkStatus();
+}
+
+// `aliveness`: none if the graph has no loops or conditionals, whose nodes must depend on something in them.
+absl::Status InlineCall(Graph* graph, Node* call, const FunctionRef& function, Aliveness* aliveness) {
   NABLA_ASSIGN_OR_RETURN(const FunctionBody* body, graph->functions().Body(function.name));
   InstanceOptions options;
   options.prefix = FreePrefix(*graph, call->name(), *body);
@@ -203,20 +241,22 @@ absl::Status InlineCall(Graph* graph, Node* call, const FunctionRef& function, b
   if (call->spec().is_stateful()) {
     NABLA_RETURN_IF_ERROR(WaitForArguments(graph, options.prefix, *call, &options.control_inputs, &added));
   }
+  bool result_waits = call->num_outputs() == 0 || !options.control_inputs.empty();
+  if (aliveness != nullptr && call->num_inputs() > 0) {
+    // What has no inputs must run in the call's frame and branch all the same.
+    Aliveness::Conditions conditions = Aliveness::kAlways;
+    for (const Node* node : options.control_inputs) conditions = aliveness->Union(conditions, aliveness->OfNode(node));
+    if (options.control_inputs.empty() || !aliveness->Covers(conditions, aliveness->Of(call->input(0)))) {
+      NABLA_ASSIGN_OR_RETURN(Node * anchor, Anchor(graph, options.prefix, *call, 0, &added));
+      options.control_inputs.push_back(anchor);
+    }
+  }
   if (options.control_inputs.size() > 1 && body->nodes.size() > 1) {
     // Spares an edge for each pair.
     NABLA_ASSIGN_OR_RETURN(Node * gate, WaitForAll(graph, absl::StrCat(options.prefix, "/control_inputs"),
                                                    std::move(options.control_inputs)));
     options.control_inputs = {gate};
     added.push_back(gate);
-  }
-  NodeDesc desc;
-  desc.control_inputs = options.control_inputs;
-  if (options.control_inputs.empty() && among_control_flow && call->num_inputs() > 0) {
-    // What has no inputs must run in the call's frame and branch all the same.
-    NABLA_ASSIGN_OR_RETURN(Node * anchor, Anchor(graph, options.prefix, *call, 0, &added));
-    options.control_inputs = {anchor};
-    if (call->num_outputs() == 0) desc.control_inputs = options.control_inputs;
   }
   Outputs arguments;
   for (int i = 0; i < call->num_inputs(); ++i) arguments.push_back(call->input(i));
@@ -225,6 +265,8 @@ absl::Status InlineCall(Graph* graph, Node* call, const FunctionRef& function, b
     RemoveNodes(graph, added);
     return instance.status();
   }
+  NodeDesc desc;
+  if (result_waits) desc.control_inputs = options.control_inputs;
   desc.control_inputs.insert(desc.control_inputs.end(), instance->effects.begin(), instance->effects.end());
   desc.inputs = std::move(instance->results);
   for (const char* attr : kKeptAttrs) {
@@ -242,12 +284,8 @@ absl::Status InlineCall(Graph* graph, Node* call, const FunctionRef& function, b
     desc.attrs.Set("T", std::move(types));
   }
   absl::Status status = graph->Morph(call, std::move(desc));
-  if (!status.ok()) {
-    RemoveNodes(graph, instance->nodes);
-    RemoveNodes(graph, added);
-  } else if (!added.empty() && added.back()->consumers().empty()) {
-    RemoveNodes(graph, {added.back()});
-  }
+  if (!status.ok()) RemoveNodes(graph, instance->nodes);
+  RemoveNodes(graph, added);  // those that are in use stay
   return status;
 }
 
@@ -287,6 +325,7 @@ absl::Status ExpandCalls(Graph* graph, std::vector<Node*> calls, const std::func
   const auto lock = graph->Lock();
   NABLA_RETURN_IF_ERROR(CheckCalls(*graph, calls));
   bool among_control_flow = !calls.empty() && HasControlFlow(*graph);
+  Aliveness aliveness;
   const int nodes_before = graph->num_nodes();
   std::deque<Node*> waiting(calls.begin(), calls.end());
   while (!waiting.empty()) {
@@ -296,8 +335,13 @@ absl::Status ExpandCalls(Graph* graph, std::vector<Node*> calls, const std::func
     const int first_new = graph->num_node_ids();
     const std::string label = Label(*call);
     const CallExpander expander = CallExpanders::Global().Find(call->op());
-    absl::Status status = expander != nullptr ? expander(graph, call)
-                                              : InlineCall(graph, call, *CalledFunction(*call), among_control_flow);
+    absl::Status status;
+    if (among_control_flow) status = LetInputsDieTogether(graph, call, &aliveness);
+    if (status.ok() && expander != nullptr) {
+      status = expander(graph, call);
+    } else if (status.ok()) {
+      status = InlineCall(graph, call, *CalledFunction(*call), among_control_flow ? &aliveness : nullptr);
+    }
     if (status.ok() && IsCall(*call)) status = absl::InternalError("is still a call after its expansion");
     if (status.ok() && graph->num_nodes() - nodes_before > kMaxExpandedNodes) status = TooManyNodes();
     if (!status.ok()) return WithContext(label, status);

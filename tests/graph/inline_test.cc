@@ -173,6 +173,31 @@ TEST_F(InlineTest, InABranchWhatHasNoInputsIsDeadWhereTheCallIs) {
   EXPECT_EQ(anchor->input(0), choice->output(1));
 }
 
+// Whichever input it is that comes from the branch, and whatever else the call waits for.
+TEST_F(InlineTest, InABranchInputsFromOutsideWaitForThoseFromInside) {
+  Define(
+      "signature { name: 'First' input_arg { name: 'a' type: DT_FLOAT } input_arg { name: 'c' type: DT_FLOAT } "
+      "output_arg { name: 'b' type: DT_FLOAT } } ret { key: 'b' value: 'a' }");
+  const Output p = AddPlaceholder(graph_, "p", DType::kBool, Shape::Scalar());
+  AttrMap attrs;
+  attrs.Set("T", DType::kFloat);
+  Node* choice = AddNodeOrDie(graph_, {"choice", "Switch", {x_, p}, {}, attrs, ""});
+  Node* same = AddNodeOrDie(graph_, {"same", "Switch", {x_, p}, {}, attrs, ""});
+  // Both from one branch: nothing is added.
+  Node* inside = Call("First", "inside", {choice->output(1), same->output(1)});
+  const int nodes = graph_.num_nodes();
+  ASSERT_TRUE(ExpandCalls(&graph_, {inside}).ok());
+  EXPECT_EQ(graph_.num_nodes(), nodes);
+  EXPECT_EQ(inside->input(0), choice->output(1));
+  Node* call = Call("First", "call", {x_, choice->output(1)}, {x_.node()});
+  ASSERT_TRUE(ExpandCalls(&graph_, {call}).ok());
+  const Node* gated = call->input(0).node();
+  EXPECT_EQ(gated->input(0), x_);
+  ASSERT_EQ(gated->num_control_inputs(), 1);
+  EXPECT_EQ((*gated->control_inputs().begin())->input(0), choice->output(1));
+  EXPECT_TRUE(VerifyGraph(graph_).ok()) << VerifyGraph(graph_);
+}
+
 // As a call does: an effect does not come before what another argument waits for.
 TEST_F(InlineTest, EffectsWaitForAllArguments) {
   Define(
