@@ -1,5 +1,6 @@
 #include "nabla/graph/function_shapes.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -79,9 +80,9 @@ std::string AttrsKey(const AttrMap* attrs) {
   return key;
 }
 
-// The shapes of what `function` gives for c's inputs, or nothing if they could not be found out. `inputs`: their
-// shapes, where these and the values are others than c has.
-std::vector<Shape> InferThroughBody(const ShapeContext& c, const FunctionRef& function,
+// The shapes of what `function` gives for c's inputs from the number `first` on, or nothing if they could not be found
+// out. `inputs`: the shapes of all inputs, where these and the values are others than c has.
+std::vector<Shape> InferThroughBody(const ShapeContext& c, const FunctionRef& function, int first = 0,
                                     const std::vector<Shape>* inputs = nullptr) {
   const FunctionLibrary& library = c.graph()->functions();
   const absl::StatusOr<const FunctionBody*> body = library.Body(function.name);
@@ -90,7 +91,7 @@ std::vector<Shape> InferThroughBody(const ShapeContext& c, const FunctionRef& fu
   const int64_t size = static_cast<int64_t>((*body)->nodes.size()) + c.num_inputs() + 1;
   std::string key = absl::StrCat(function.name, AttrsKey(function.attrs.get()));
   std::vector<NodeDesc> descs;
-  for (int i = 0; i < c.num_inputs(); ++i) {
+  for (int i = first; i < c.num_inputs(); ++i) {
     descs.push_back(DescribeArgument(c, i, inputs == nullptr ? c.input(i) : (*inputs)[i], inputs == nullptr, &key));
   }
   FunctionShapeMemo& memo = library.shape_memo();
@@ -111,6 +112,17 @@ std::vector<Shape> InferThroughBody(const ShapeContext& c, const FunctionRef& fu
   for (const Output& result : instance->results) shapes.push_back(result.shape());
   memo.Set(key, shapes);
   return shapes;
+}
+
+// Those of the attr output_shapes; unknown ones where it is not there or does not fit.
+std::vector<Shape> ClaimedShapes(const ShapeContext& c) {
+  const size_t count = c.outputs().size();
+  const auto* claimed = c.find_attr<std::vector<Shape>>("output_shapes");
+  return claimed != nullptr && claimed->size() == count ? *claimed : std::vector<Shape>(count);
+}
+
+bool AllHaveRank(const std::vector<Shape>& shapes) {
+  return std::all_of(shapes.begin(), shapes.end(), [](const Shape& shape) { return shape.has_rank(); });
 }
 
 }  // namespace
@@ -150,27 +162,54 @@ absl::Status CallShape(ShapeContext& c) {
 
 std::vector<Shape> WhileShapes(const ShapeContext& c) {
   const size_t count = c.outputs().size();
-  const std::vector<Shape> unknown(count);
-  if (const auto* claimed = c.find_attr<std::vector<Shape>>("output_shapes"); claimed != nullptr && !claimed->empty()) {
-    return claimed->size() == count ? *claimed : unknown;
-  }
+  const std::vector<Shape> claimed = ClaimedShapes(c);
   const auto* body = c.find_attr<FunctionRef>("body");
-  if (c.graph() == nullptr || body == nullptr || static_cast<size_t>(c.num_inputs()) != count) return unknown;
+  if (AllHaveRank(claimed)) return claimed;
+  if (c.graph() == nullptr || body == nullptr || static_cast<size_t>(c.num_inputs()) != count) return claimed;
   const ProgressGuard guard;
-  std::vector<Shape> shapes;
-  for (size_t i = 0; i < count; ++i) shapes.push_back(c.input(static_cast<int>(i)));
+  std::vector<Shape> shapes = claimed;
+  for (size_t i = 0; i < count; ++i) {
+    if (!claimed[i].has_rank()) shapes[i] = c.input(static_cast<int>(i));
+  }
   for (int round = 0; round < kMaxLoopRounds; ++round) {
-    const std::vector<Shape> next = InferThroughBody(c, *body, &shapes);
-    if (next.size() != count) return unknown;
+    const std::vector<Shape> next = InferThroughBody(c, *body, 0, &shapes);
+    if (next.size() != count) return claimed;
     bool changed = false;
     for (size_t i = 0; i < count; ++i) {
+      if (claimed[i].has_rank()) continue;
       Shape common = CommonShape(shapes[i], next[i]);
       changed = changed || common != shapes[i];
       shapes[i] = std::move(common);
     }
     if (!changed) return shapes;
   }
-  return unknown;
+  return claimed;
+}
+
+absl::Status ConditionalShape(ShapeContext& c) {
+  std::vector<Shape> shapes = ClaimedShapes(c);
+  const size_t count = shapes.size();
+  std::vector<FunctionRef> branches;
+  if (const auto* listed = c.find_attr<std::vector<FunctionRef>>("branches")) branches = *listed;
+  for (const char* name : {"then_branch", "else_branch"}) {
+    if (const auto* branch = c.find_attr<FunctionRef>(name)) branches.push_back(*branch);
+  }
+  if (c.graph() != nullptr && !AllHaveRank(shapes)) {
+    const ProgressGuard guard;
+    std::vector<Shape> common;
+    for (size_t b = 0; b < branches.size(); ++b) {
+      const std::vector<Shape> results = InferThroughBody(c, branches[b], 1);
+      if (b == 0) common = results;
+      if (results.size() != count) common.clear();
+      for (size_t i = 0; i < common.size(); ++i) common[i] = CommonShape(common[i], results[i]);
+      if (common.empty()) break;
+    }
+    for (size_t i = 0; i < common.size(); ++i) {
+      if (!shapes[i].has_rank()) shapes[i] = std::move(common[i]);
+    }
+  }
+  for (size_t i = 0; i < count; ++i) c.SetOutput(static_cast<int>(i), std::move(shapes[i]));
+  return absl::OkStatus();
 }
 
 }  // namespace nabla

@@ -22,8 +22,13 @@ class ShapeContext;
 // too deep or is too much stays unknown.
 absl::Status CallShape(ShapeContext& c);
 
-// The shapes that the loop variables of a While have in all iterations: those of its attr output_shapes; without it,
-// the most that holds of the first values and of what the body makes of such. Unknown ones where that is not found out.
+// The shape rule of If and Case: the shapes of the attr output_shapes; where that says nothing, what the results of all
+// branches have in common. Never an error, and bounded, as CallShape.
+absl::Status ConditionalShape(ShapeContext& c);
+
+// The shapes that the loop variables of a While have in all iterations: those of its attr output_shapes; where that
+// says nothing, the most that holds of the first values and of what the body makes of such. Unknown ones where that is
+// not found out.
 std::vector<Shape> WhileShapes(const ShapeContext& c);
 
 // What was found out, by function, attrs and inputs, so that functions that call each other are not gone through again

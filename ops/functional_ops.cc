@@ -1,7 +1,6 @@
 // Loops and conditionals whose conditions, bodies and branches are functions of the graph's library: the form in which
 // TensorFlow 2 writes them. They are lowered to the primitives (ops/lower_functional.h) before a run, or where a
 // gradient passes.
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -11,14 +10,6 @@
 
 namespace nabla {
 namespace {
-
-// The attr output_shapes, if it is there.
-absl::Status OutputShapesShape(ShapeContext& c) {
-  const auto& shapes = c.attr<std::vector<Shape>>("output_shapes");
-  const size_t count = std::min(shapes.size(), c.outputs().size());
-  for (size_t i = 0; i < count; ++i) c.SetOutput(static_cast<int>(i), shapes[i]);
-  return absl::OkStatus();
-}
 
 absl::Status WhileShape(ShapeContext& c) {
   std::vector<Shape> shapes = WhileShapes(c);
@@ -61,7 +52,7 @@ void AddIf(OpRegistry& registry, bool stateful) {
 
 cond: a scalar; numbers other than 0, strings other than '' and other tensors that are not empty count as true.
 Gradient: that of the conditional of primitives which it is lowered to.)")
-      .Shape(OutputShapesShape);
+      .Shape(ConditionalShape);
   if (stateful) op.Stateful();
 }
 
@@ -77,7 +68,7 @@ void AddCase(OpRegistry& registry, bool stateful) {
       .Doc(R"(Calls the one of `branches` that `branch_index`, a scalar, names, with `input`; the last if it names none.
 
 Gradient: that of the conditionals of primitives which it is lowered to.)")
-      .Shape(OutputShapesShape);
+      .Shape(ConditionalShape);
   if (stateful) op.Stateful();
 }
 

@@ -160,9 +160,8 @@ absl::Status ReplaceByBranches(const Scope& scope, Node* node, Outputs results) 
   NABLA_RETURN_IF_ERROR(scope.status());
   const Output done = results.back();
   results.pop_back();
-  const auto& shapes = node->GetAttr<std::vector<Shape>>("output_shapes");
-  for (size_t i = 0; i < results.size() && i < shapes.size(); ++i) {
-    NABLA_RETURN_IF_ERROR(node->graph()->RefineShape(results[i], shapes[i]));
+  for (size_t i = 0; i < results.size(); ++i) {
+    NABLA_RETURN_IF_ERROR(node->graph()->RefineShape(results[i], node->output_shape(static_cast<int>(i))));
   }
   return Replace(node, results, done);
 }

@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include "nabla/graph/export.h"
 #include "nabla/graph/function.h"
+#include "nabla/graph/function_library.h"
 #include "nabla/graph/import.h"
 #include "nabla/graph/inline.h"
 #include "nabla/ops/lower_functional.h"
@@ -15,6 +17,7 @@
 #include "nabla/ops/registration.h"
 #include "nabla/ops/scan.h"
 #include "nabla/ops/while.h"
+#include "nabla/proto/function.pb.h"
 #include "nabla/proto/graph.pb.h"
 
 namespace nabla {
@@ -307,6 +310,77 @@ TEST_F(WhileShapesTest, LoopsInLoops) {
   ASSERT_TRUE(scope_.ok()) << scope_.status();
   EXPECT_EQ(results[0].shape(), Shape({2, kUnknownDim}));
   EXPECT_EQ(results[1].shape(), Shape({4}));
+}
+
+TEST_F(WhileShapesTest, WhatTheFileLeavesOpenIsInferred) {
+  const FunctionRef body = Define("body", 2, [](const Scope& s, const Outputs& v) {
+    return Outputs{ops::Sin(s, v[0]), ops::Cos(s, v[1])};
+  });
+  const Outputs results = While(scope_, {Float({2, 3}), Float({4})}, body, {Shape({kUnknownDim, 3}), Shape()});
+  ASSERT_TRUE(scope_.ok()) << scope_.status();
+  EXPECT_EQ(results[0].shape(), Shape({kUnknownDim, 3}));
+  EXPECT_EQ(results[1].shape(), Shape({4}));
+}
+
+// If and Case, which say no shapes themselves: what all branches give.
+TEST_F(WhileShapesTest, WhatBranchesHaveInCommonIsKnown) {
+  const FunctionRef wide = Define("wide", 1, [](const Scope& s, const Outputs& v) {
+    return Outputs{ops::ConcatV2(s, {v[0], v[0]}, 1), ops::Sin(s, v[0]), v[0]};
+  });
+  const FunctionRef high = Define("high", 1, [](const Scope& s, const Outputs& v) {
+    return Outputs{ops::ConcatV2(s, {v[0], ops::ConcatV2(s, {v[0], v[0]}, 0)}, 1), ops::Cos(s, v[0]),
+                   ops::Sum(s, v[0], 0)};
+  });
+  const FunctionRef long_rows = Define("long_rows", 1, [](const Scope& s, const Outputs& v) {
+    return Outputs{ops::ConcatV2(s, {v[0], v[0], v[0]}, 1), ops::Exp(s, v[0]), v[0]};
+  });
+  const Output x = Float({2, 3});
+  const DTypes types(3, DType::kFloat);
+  const Output p = ops::Placeholder(scope_, DType::kBool, {.shape = Shape::Scalar()});
+  const Output index = ops::Placeholder(scope_, DType::kInt32, {.shape = Shape::Scalar()});
+  for (const Outputs& results :
+       {ops::StatelessIf(scope_, p, {x}, types, wide, long_rows), ops::If(scope_, p, {x}, types, long_rows, wide),
+        ops::StatelessCase(scope_, index, {x}, types, {wide, long_rows, wide}),
+        // What the file says counts.
+        ops::If(scope_, p, {x}, types, wide, long_rows,
+                {.output_shapes = {Shape({2, kUnknownDim}), Shape(), Shape()}})}) {
+    ASSERT_TRUE(scope_.ok()) << scope_.status();
+    EXPECT_EQ(results[0].shape(), Shape({2, kUnknownDim}));
+    EXPECT_EQ(results[1].shape(), Shape({2, 3}));
+    EXPECT_EQ(results[2].shape(), Shape({2, 3}));
+    const absl::Status status = ExpandCalls(&graph_, {results[0].node()});
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(results[1].shape(), Shape({2, 3}));
+    EXPECT_EQ(results[1].node()->input(1).shape(), Shape({2, 3})) << "of the Merge";
+  }
+  // A branch whose body is refused says nothing, and so does one that differs in rank.
+  const Outputs refused = ops::If(scope_, p, {x}, types, wide, high);
+  EXPECT_EQ(refused[1].shape(), Shape());
+  const FunctionRef flat = Define("flat", 1, [](const Scope& s, const Outputs& v) {
+    return Outputs{ops::Sum(s, v[0], 0), v[0], ops::Sin(s, v[0])};
+  });
+  const Outputs ranks = ops::If(scope_, p, {x}, types, wide, flat);
+  EXPECT_EQ(ranks[0].shape(), Shape());
+  EXPECT_EQ(ranks[1].shape(), Shape({2, 3}));
+}
+
+// An If that calls itself ends too.
+TEST_F(WhileShapesTest, BranchesThatCallTheirOwnIf) {
+  FunctionDef function;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "signature { name: 'again' input_arg { name: 'p' type: DT_BOOL } output_arg { name: 'y' type: DT_BOOL } }"
+      "node_def { name: 'if' op: 'StatelessIf' input: 'p' input: 'p' attr { key: 'Tcond' value { type: DT_BOOL } }"
+      "  attr { key: 'Tin' value { list { type: DT_BOOL } } } attr { key: 'Tout' value { list { type: DT_BOOL } } }"
+      "  attr { key: 'then_branch' value { func { name: 'again' } } }"
+      "  attr { key: 'else_branch' value { func { name: 'again' } } } }"
+      "ret { key: 'y' value: 'if:output:0' }",
+      &function));
+  ASSERT_TRUE(graph_.functions().Add(function).ok());
+  const Output p = ops::Placeholder(scope_, DType::kBool, {.shape = Shape::Scalar()});
+  const FunctionRef again{"again", nullptr};
+  const Outputs results = ops::StatelessIf(scope_, p, {p}, {DType::kBool}, again, again);
+  ASSERT_TRUE(scope_.ok()) << scope_.status();
+  EXPECT_EQ(results[0].shape(), Shape());
 }
 
 TEST_F(WhileShapesTest, WhatTheFileSaysCounts) {
