@@ -45,7 +45,8 @@ std::vector<Node*> Replay::Waits(const Node* node) const {
   for (size_t i = 0; i < sources.size(); ++i) {
     Node* source = sources[i];
     if (!seen.insert(source).second || !state_->IsInside(state_->FrameOf(source), frame_)) continue;
-    if (source->num_outputs() == 0) {  // a NoOp that stands for others
+    if (IsInvariant(*source)) continue;  // there in every trip, and in no branch
+    if (source->num_outputs() == 0) {    // a NoOp that stands for others
       const std::vector<Node*> more = source->control_inputs();
       sources.insert(sources.end(), more.begin(), more.end());
     } else if (!source->spec().is_stateful()) {
@@ -55,20 +56,24 @@ std::vector<Node*> Replay::Waits(const Node* node) const {
   return waits;
 }
 
-absl::Status Replay::CheckRepeatable(const Node* node) const {
+absl::Status Replay::CheckRepeatable() const {
   const auto refuse = [&](const Node* culprit, absl::string_view why) {
     return absl::UnimplementedError(absl::StrCat("Gradients: loop '", state_->frame(frame_).name,
                                                  "' cannot be checkpointed: '", culprit->name(),
                                                  "' (op type: ", culprit->op(), ") ", why));
   };
-  if (!node->spec().is_stateful()) return absl::OkStatus();
-  if (node->op() == "VarHandleOp") return absl::OkStatus();
-  if (!ReadsVariable(*node)) return refuse(node, "has effects or may give something else when it is computed again");
+  const Node* reader = nullptr;
+  for (const Node* node : nodes_) {
+    if (!node->spec().is_stateful() || node->op() == "VarHandleOp") continue;
+    if (!ReadsVariable(*node)) return refuse(node, "has effects or may give something else when it is computed again");
+    if (reader == nullptr) reader = node;
+  }
+  if (reader == nullptr) return absl::OkStatus();
   for (size_t f = 0; f < state_->flow().frames.size(); ++f) {
     if (!state_->IsInside(static_cast<int>(f), frame_)) continue;
     for (const Node* other : state_->frame(static_cast<int>(f)).nodes) {
       if (other->spec().is_stateful() && TakesResource(*other) && !ReadsVariable(*other)) {
-        return refuse(other, absl::StrCat("may change what '", node->name(), "' reads"));
+        return refuse(other, absl::StrCat("may change what '", reader->name(), "' reads"));
       }
     }
   }
@@ -140,7 +145,7 @@ absl::StatusOr<Replay> Replay::Of(const ControlState* state, int frame, const st
     for (size_t i = 0; i < starts.size(); ++i) replay.Collect(Output(starts[i]), &starts);
   }
   std::sort(replay.variables_.begin(), replay.variables_.end());
-  for (const Node* node : replay.nodes_) NABLA_RETURN_IF_ERROR(replay.CheckRepeatable(node));
+  NABLA_RETURN_IF_ERROR(replay.CheckRepeatable());
   return replay;
 }
 

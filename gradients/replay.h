@@ -41,7 +41,7 @@ class Replay {
   Replay(const ControlState* state, int frame) : state_(state), frame_(frame) {}
   void Collect(Output start, std::vector<Output>* loops);
   std::vector<Node*> Waits(const Node* node) const;
-  absl::Status CheckRepeatable(const Node* node) const;
+  absl::Status CheckRepeatable() const;
   bool IsInvariant(const Node& node) const;
   Output Copy(Output original) const;
   void CopyNode(const Scope& body, Node* node);
