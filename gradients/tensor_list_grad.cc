@@ -2,16 +2,24 @@
 // that are not set stand for zeros, so that no rule makes zeros that nobody reads. For that, every rule that reads a
 // list of gradients gives the elements' shape, and none reads a forward value where the gradient would tell as much.
 #include <algorithm>
+#include <string>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "nabla/gradients/loop_counter.h"
 #include "nabla/gradients/registration.h"
 #include "nabla/gradients/rule_util.h"
+#include "nabla/graph/branch_contexts.h"
 #include "nabla/graph/constant_value.h"
+#include "nabla/graph/control_flow.h"
 
 namespace nabla {
 namespace {
 
 // As an operand: elements of any shape.
 constexpr int kAnyShape = -1;
+// What made a list is looked at no further back.
+constexpr size_t kMaxListNodes = 200;
 
 bool IsContinuous(DType dtype) { return IsFloating(dtype) || IsComplex(dtype) || dtype == DType::kVariant; }
 
@@ -97,13 +105,98 @@ Grads GetItemGrad(RuleContext& c) {
   return {ops::TensorListSetItem(scope, zeros, c.input(1), c.grad(0)), Gradient(), Gradient()};
 }
 
+// The loop variable whose value in the body `tensor` is; without nodes if it is none.
+LoopVariable VariableOf(Output tensor) {
+  tensor = BehindIdentities(tensor);
+  LoopVariable variable;
+  if (!IsSwitch(*tensor.node()) || tensor.index() != 1) return {};
+  variable.switch_node = tensor.node();
+  variable.merge = BehindIdentities(tensor.node()->input(0)).node();
+  if (!IsMerge(*variable.merge)) return {};
+  for (int i = 0; i < variable.merge->num_inputs(); ++i) {
+    Node* const source = variable.merge->input(i).node();
+    if (source != nullptr && IsEnter(*source)) variable.enter = source;
+    if (source != nullptr && IsNextIteration(*source)) variable.next_iteration = source;
+  }
+  return variable.enter == nullptr || variable.next_iteration == nullptr ? LoopVariable() : variable;
+}
+
+// Each trip of a loop sets another element of a list that had none before, as loops do that collect their results.
+bool SetsEachElementOnce(Node* set_item) {
+  const LoopVariable list = VariableOf(set_item->input(0)), index = VariableOf(set_item->input(1));
+  if (list.merge == nullptr || index.merge == nullptr) return false;
+  if (list.switch_node->input(1) != index.switch_node->input(1)) return false;
+  if (BehindIdentities(list.enter->input(0)).node()->op() != "TensorListReserve") return false;
+  const absl::optional<LoopCounter> counter = AsCounter(index);
+  return counter && counter->step != 0 && BehindIdentities(list.next_iteration->input(0)) == set_item->output(0);
+}
+
+// The graph shows that all elements of the list that are set have one shape, which is that of what is set now, `item`.
+bool ElementsLookLike(Output list, const Shape& item) {
+  bool same_items = item.IsFullyDefined();
+  bool same_by_declaration = true;
+  const auto declared = [&](Output element_shape) {
+    const absl::optional<Tensor> value = ConstantValue(element_shape);
+    same_by_declaration = same_by_declaration && value && value->shape().rank() == 1;
+    for (int64_t i = 0; same_by_declaration && i < value->num_elements(); ++i) {
+      same_by_declaration =
+          (value->dtype() == DType::kInt32 ? value->data<int32_t>()[i] : value->data<int64_t>()[i]) >= 0;
+    }
+  };
+  std::vector<Output> stack = {list};
+  absl::flat_hash_set<const Node*> seen;
+  while (!stack.empty() && (same_items || same_by_declaration)) {
+    const Output tensor = stack.back();
+    Node* const node = tensor.node();
+    stack.pop_back();
+    if (!seen.insert(node).second) continue;
+    if (seen.size() > kMaxListNodes) return false;
+    const std::string& op = node->op();
+    if (op == "TensorListReserve" || op == "EmptyTensorList") {
+      declared(node->input(0));
+    } else if (op == "TensorListFromTensor") {
+      declared(node->input(1));
+      const Shape& rows = node->input(0).shape();
+      same_items = same_items && rows.rank() > 0 && Shape(rows.dims().subspan(1)) == item;
+    } else if (op == "TensorListSetItem" || op == "TensorListPushBack") {
+      same_items = same_items && node->input(node->num_inputs() - 1).shape() == item;
+      stack.push_back(node->input(0));
+    } else if (op == "TensorListResize" || (op == "TensorListPopBack" && tensor.index() == 0) || op == "Identity" ||
+               IsSwitch(*node) || IsEnter(*node) || IsExit(*node) || IsNextIteration(*node)) {
+      stack.push_back(node->input(0));
+    } else if (IsMerge(*node)) {
+      for (int i = 0; i < node->num_inputs(); ++i) stack.push_back(node->input(i));
+    } else {
+      return false;
+    }
+  }
+  return same_items || same_by_declaration;
+}
+
+// A tensor of the shape that the element had which SetItem overwrites; of the item's, if that element was not set.
+Output Overwritten(RuleContext& c, Output item_grad) {
+  const Scope& scope = c.scope();
+  Node* const op = c.op();
+  const DType dtype = item_grad.dtype();
+  if (dtype == DType::kVariant || SetsEachElementOnce(op) || ElementsLookLike(op->input(0), op->input(2).shape())) {
+    return item_grad;
+  }
+  Output list = c.input(0);
+  if (c.attr<bool>("resize_if_index_out_of_bounds")) {
+    list = ops::TensorListResize(scope, list, ops::TensorListLength(scope, c.grad(0)));
+  }
+  // What the graph may not take for the shape of an element that was set.
+  Output if_not_set = ops::PlaceholderWithDefault(scope, ops::Shape(scope, item_grad), Shape());
+  return ops::TensorListGetItem(scope, list, c.input(1), if_not_set, dtype);
+}
+
 Grads SetItemGrad(RuleContext& c) {
   const Scope& scope = c.scope();
   Output index = c.input(1), item = c.input(2);
   Output item_grad = ops::TensorListGetItem(scope, c.grad(0), index, ShapeOperand(scope, item), item.dtype());
   Gradient list_grad;
   if (c.needs_input_grad(0)) {
-    Output list = ops::TensorListSetItem(scope, c.grad(0), index, ops::ZerosLike(scope, item_grad));
+    Output list = ops::TensorListSetItem(scope, c.grad(0), index, ops::ZerosLike(scope, Overwritten(c, item_grad)));
     if (c.attr<bool>("resize_if_index_out_of_bounds")) {
       list = ops::TensorListResize(scope, list, ops::TensorListLength(scope, c.input(0)));
     }

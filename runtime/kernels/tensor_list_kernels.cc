@@ -131,7 +131,9 @@ absl::Status GetItemCompute(KernelContext& ctx) {
   NABLA_ASSIGN_OR_RETURN(const TensorList* list, ListInput(ctx, 0, ctx.output_dtype(0)));
   NABLA_ASSIGN_OR_RETURN(const Shape wanted, ReadElementShape(ctx.input(2)));
   NABLA_ASSIGN_OR_RETURN(const int64_t index, ReadIndex(ctx.input(1), *list));
-  NABLA_ASSIGN_OR_RETURN(Tensor item, ReadElement(ctx, *list, index, wanted));
+  // As in TensorFlow, element_shape counts for elements that were not set; of others, what the graph took it for holds.
+  const Shape& expected = (*list)[index].valid() ? ctx.node().output_shape(0) : wanted;
+  NABLA_ASSIGN_OR_RETURN(Tensor item, ReadElement(ctx, *list, index, expected));
   ctx.SetOutput(0, std::move(item));
   return absl::OkStatus();
 }

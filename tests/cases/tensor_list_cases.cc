@@ -121,6 +121,21 @@ void AddElements(std::vector<OpCase>* rows) {
         return {Squares(s, list, x[0].dtype()), Squares(s, old, x[0].dtype())};
       },
       rows);
+  // TensorFlow gives the overwritten element a gradient of the new one's shape, and cannot add it to the others.
+  Add(
+      "TensorListSetItem", "of_another_shape", {In({3}), In({2}), Fed(Int(1))},
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const DType dtype = x[0].dtype();
+        Output first = ops::TensorListSetItem(s, Reserved(s, {kUnknownDim}, 3, dtype), x[2], x[0]);
+        Output second = ops::TensorListSetItem(s, first, x[2], x[1]);
+        Output third = ops::TensorListSetItem(s, second, x[2], x[0] * x[0]);
+        Output other = ops::TensorListSetItem(s, third, 0, x[1]);
+        return {ops::Square(s, ops::TensorListGetItem(s, first, x[2], kAnyShape, dtype)),
+                ops::Square(s, ops::TensorListGetItem(s, second, x[2], kAnyShape, dtype)),
+                ops::Square(s, ops::TensorListGetItem(s, other, x[2], kAnyShape, dtype)),
+                ops::Square(s, ops::TensorListGetItem(s, other, 0, kAnyShape, dtype))};
+      },
+      rows, /*golden_gradient=*/false);
   // TensorFlow gives the shorter list the longer one's gradient.
   Add(
       "TensorListSetItem", "longer", {In({2, 2}), In({2})},

@@ -83,18 +83,19 @@ def run_case(path, name):
             ]
             xs = [op.outputs[0] for op in nodes if op.name[0] == "x" and is_continuous(op.outputs[0].dtype)]
             if ys and xs:
+                grads = []
                 try:
-                    gradients = tf1.gradients(ys, xs, grad_ys)
+                    for gradient in tf1.gradients(ys, xs, grad_ys):
+                        if gradient is None:
+                            grads.append("grad none")
+                        else:
+                            write_tensor("grad", session.run(tf.convert_to_tensor(gradient)), grads)
                 except LookupError:
                     return out
                 except Exception as e:  # TensorFlow refuses some that we can do
                     print(f"{name}: no gradient: {e}", file=sys.stderr)
                     return out
-                for gradient in gradients:
-                    if gradient is None:
-                        out.append("grad none")
-                    else:
-                        write_tensor("grad", session.run(tf.convert_to_tensor(gradient)), out)
+                out += grads
     return out
 
 

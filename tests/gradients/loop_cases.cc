@@ -120,6 +120,21 @@ std::vector<ControlFlowCase> LoopCases() {
              With(p));
          return SumOf(s, r[0]);
        }},
+      {"list_elements_of_growing_shape",
+       {{0.7, 1.2, -0.4}},
+       [](const Scope& s, const Outputs& x, int64_t p) {
+         Output list = ops::TensorListReserve(s, -1, 2, DType::kDouble);
+         list = ops::TensorListSetItem(s, list, 0, x[0] * x[0]);
+         Outputs r = ops::For(
+             s, 3, {list, x[0]},
+             [&](const Scope& b, Output trip, const Outputs& v) {
+               const Output old = ops::TensorListGetItem(b, v[0], 0, {-1}, DType::kDouble);
+               const Output part = ops::Slice(b, v[1], {0}, ops::ExpandDims(b, trip + 1, 0));
+               return Outputs{ops::TensorListSetItem(b, v[0], 0, part * part), ops::Sin(b, v[1]) + SumOf(b, old) * 0.1};
+             },
+             With(p));
+         return SumOf(s, r[1]) + SumOf(s, ops::TensorListGetItem(s, r[0], 0, {-1}, DType::kDouble));
+       }},
       {"exit_used_twice",
        {{0.7}},
        [](const Scope& s, const Outputs& x, int64_t p) {
