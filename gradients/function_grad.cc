@@ -21,8 +21,11 @@ namespace {
 
 class SymbolicGradient {
  public:
-  SymbolicGradient(Graph* graph, Node* node)
-      : graph_(graph), node_(node), scope_(Scope(graph).Absolute(node->name()).WithDevice(node->device())) {}
+  SymbolicGradient(Graph* graph, Node* node, bool among_control_flow)
+      : graph_(graph),
+        node_(node),
+        among_control_flow_(among_control_flow),
+        scope_(Scope(graph).Absolute(node->name()).WithDevice(node->device())) {}
 
   absl::Status Expand() {
     const int first_new = graph_->num_node_ids();
@@ -70,10 +73,9 @@ class SymbolicGradient {
     for (int i = 0; i < num_xs_; ++i) {
       xs.push_back(ops::Identity(scope_.WithControl(node_->control_inputs()).Named("x"), node_->input(i)));
     }
-    const bool among_control_flow = HasControlFlow(*graph_);
     if (!node_->control_inputs().empty()) {
       scope_ = scope_.WithControl(node_->control_inputs());
-    } else if (among_control_flow && !xs.empty() && xs[0]) {
+    } else if (among_control_flow_ && !xs.empty() && xs[0]) {
       scope_ = scope_.WithControl({xs[0].node()});  // into the node's frame and branch
     }
     const Outputs results =
@@ -111,13 +113,16 @@ class SymbolicGradient {
 
   Graph* graph_;
   Node* node_;
+  bool among_control_flow_;
   Scope scope_;
   int num_xs_ = 0;
   AttrMap attrs_;
   NodeDesc desc_;
 };
 
-absl::Status ExpandSymbolicGradient(Graph* graph, Node* node) { return SymbolicGradient(graph, node).Expand(); }
+absl::Status ExpandSymbolicGradient(Graph* graph, Node* node, bool among_control_flow) {
+  return SymbolicGradient(graph, node, among_control_flow).Expand();
+}
 
 }  // namespace
 

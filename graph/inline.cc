@@ -124,6 +124,13 @@ absl::Status TooManyNodes() {
       absl::StrCat("the calls of functions expand to more than ", kMaxExpandedNodes, " nodes"));
 }
 
+absl::Status NamesTooLong() {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the calls of functions, which are inside each other, expand to nodes "
+                   "with names of more than ",
+                   kMaxExpandedNameBytes, " bytes"));
+}
+
 absl::Status CheckCalls(const Graph& graph, const std::vector<Node*>& calls) {
   CallGraph call_graph(graph.functions());
   int64_t total = 0;
@@ -141,6 +148,12 @@ absl::Status CheckCalls(const Graph& graph, const std::vector<Node*>& calls) {
 }
 
 bool IsControlFlow(const Node& node) { return IsSwitch(node) || IsEnter(node); }
+
+bool HasControlFlow(const Graph& graph) {
+  bool found = false;
+  graph.ForEachNode([&found](Node* node) { found = found || IsControlFlow(*node); });
+  return found;
+}
 
 // The call's name, or with a suffix if names below it are taken.
 std::string FreePrefix(const Graph& graph, const std::string& name, const FunctionBody& body) {
@@ -306,12 +319,6 @@ bool IsCall(const Node& node) {
   return CallExpanders::Global().Find(node.op()) != nullptr || CalledFunction(node).has_value();
 }
 
-bool HasControlFlow(const Graph& graph) {
-  bool found = false;
-  graph.ForEachNode([&found](Node* node) { found = found || IsControlFlow(*node); });
-  return found;
-}
-
 std::vector<Node*> CallsIn(const Graph& graph) {
   std::vector<Node*> calls;
   if (graph.functions().empty()) return calls;
@@ -327,6 +334,7 @@ absl::Status ExpandCalls(Graph* graph, std::vector<Node*> calls, const std::func
   bool among_control_flow = !calls.empty() && HasControlFlow(*graph);
   Aliveness aliveness;
   const int nodes_before = graph->num_nodes();
+  int64_t name_bytes = 0;
   std::deque<Node*> waiting(calls.begin(), calls.end());
   while (!waiting.empty()) {
     Node* call = waiting.front();
@@ -338,7 +346,7 @@ absl::Status ExpandCalls(Graph* graph, std::vector<Node*> calls, const std::func
     absl::Status status;
     if (among_control_flow) status = LetInputsDieTogether(graph, call, &aliveness);
     if (status.ok() && expander != nullptr) {
-      status = expander(graph, call);
+      status = expander(graph, call, among_control_flow);
     } else if (status.ok()) {
       status = InlineCall(graph, call, *CalledFunction(*call), among_control_flow ? &aliveness : nullptr);
     }
@@ -348,9 +356,11 @@ absl::Status ExpandCalls(Graph* graph, std::vector<Node*> calls, const std::func
     for (int id = first_new; id < graph->num_node_ids(); ++id) {
       Node* node = graph->node(id);
       if (node == nullptr) continue;
+      name_bytes += static_cast<int64_t>(node->name().size());
       among_control_flow = among_control_flow || IsControlFlow(*node);
       if (IsCall(*node)) waiting.push_back(node);
     }
+    if (name_bytes > kMaxExpandedNameBytes) return WithContext(label, NamesTooLong());
   }
   return absl::OkStatus();
 }

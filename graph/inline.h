@@ -28,10 +28,6 @@ bool IsCall(const Node& node);
 // the op. nullopt for all else, ops that call functions in another way (While, SymbolicGradient) among them.
 absl::optional<FunctionRef> CalledFunction(const Node& node);
 
-// Whether there are loops or conditionals. A node without inputs that is added inside of one must wait for something in
-// it, or it would run outside.
-bool HasControlFlow(const Graph& graph);
-
 // In order of ids.
 std::vector<Node*> CallsIn(const Graph& graph);
 
@@ -43,6 +39,8 @@ absl::Status ExpandCalls(Graph* graph, std::vector<Node*> calls, const std::func
 
 // What calls may add to a graph, since a few functions that call each other can describe any number of nodes.
 inline constexpr int kMaxExpandedNodes = 1 << 20;
+// The same for the length of their names, which say by which calls a node came about.
+inline constexpr int64_t kMaxExpandedNameBytes = int64_t{1} << 28;
 
 }  // namespace nabla
 

@@ -11,7 +11,6 @@
 #include "nabla/graph/call_expander.h"
 #include "nabla/graph/capture.h"
 #include "nabla/graph/function_shapes.h"
-#include "nabla/graph/inline.h"
 #include "nabla/graph/scope.h"
 #include "nabla/graph/shape_inference.h"
 #include "nabla/graph/status_macros.h"
@@ -37,10 +36,10 @@ class WaitFor : public Capture {
 };
 
 // Nodes named "<node>/…", which wait for what `node` waits for, placed as it is.
-Scope ScopeOf(Node* node) {
+Scope ScopeOf(Node* node, bool among_control_flow) {
   const Scope scope =
       Scope(node->graph()).Absolute(node->name()).WithControl(node->control_inputs()).WithDevice(node->device());
-  if (node->num_inputs() == 0 || !HasControlFlow(*node->graph())) return scope;
+  if (node->num_inputs() == 0 || !among_control_flow) return scope;
   const Output entered = ops::Identity(scope.Named("entered"), node->input(0));
   return entered ? scope.WithCapture(std::make_shared<WaitFor>(entered.node())) : scope;
 }
@@ -98,8 +97,8 @@ absl::Status Replace(Node* node, const Outputs& results, Output done) {
   return node->graph()->Morph(node, std::move(desc));
 }
 
-absl::Status ExpandWhile(Graph* graph, Node* node) {
-  const Scope scope = ScopeOf(node);
+absl::Status ExpandWhile(Graph* graph, Node* node, bool among_control_flow) {
+  const Scope scope = ScopeOf(node, among_control_flow);
   const int count = node->num_inputs();
   const Outputs initial = InputsFrom(*node, 0);
   const std::vector<Shape> shapes = WhileShapes(ShapeContext(node->spec(), node->attrs(), initial, count, graph));
@@ -166,8 +165,8 @@ absl::Status ReplaceByBranches(const Scope& scope, Node* node, Outputs results) 
   return Replace(node, results, done);
 }
 
-absl::Status ExpandIf(Graph*, Node* node) {
-  const Scope scope = ScopeOf(node);
+absl::Status ExpandIf(Graph*, Node* node, bool among_control_flow) {
+  const Scope scope = ScopeOf(node, among_control_flow);
   const Output predicate = AsPredicate(scope, node->input(0));
   const auto branch = [&](const char* attr) {
     return [=](const Scope& s) { return CallBranch(s, node, node->GetAttr<FunctionRef>(attr), predicate); };
@@ -186,8 +185,8 @@ Outputs ChooseAmong(const Scope& scope, Node* node, Output index, size_t first, 
       [&](const Scope& s) { return ChooseAmong(s, node, index, middle, end); });
 }
 
-absl::Status ExpandCase(Graph*, Node* node) {
-  const Scope scope = ScopeOf(node);
+absl::Status ExpandCase(Graph*, Node* node, bool among_control_flow) {
+  const Scope scope = ScopeOf(node, among_control_flow);
   const int64_t last = static_cast<int64_t>(node->GetAttr<std::vector<FunctionRef>>("branches").size()) - 1;
   // An index that names no branch counts as the last.
   const Output index = node->input(0);

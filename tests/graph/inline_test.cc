@@ -271,6 +271,23 @@ TEST_F(InlineTest, DeepCallsNeedNoStack) {
   EXPECT_TRUE(ExpandCalls(&graph_, {call}, [](const Node& node) { return node.name().size() > 200; }).ok());
 }
 
+// A node's name tells by which calls it came about, so with the depth of calls names grow as its square.
+TEST_F(InlineTest, NamesOfCallsInsideEachOtherAreBounded) {
+  const std::string name(1000, 'n');
+  Define(absl::StrCat("signature { name: 'F0' ", kSignature, NodeDef(name, "Sqrt", "input: 'a'"),
+                      "ret { key: 'b' value: '", name, ":y:0' }"));
+  constexpr int kDepth = 1000;
+  for (int i = 1; i <= kDepth; ++i) {
+    Define(absl::StrCat("signature { name: 'F", i, "' ", kSignature,
+                        NodeDef(name, absl::StrCat("F", i - 1), "input: 'a'", ""), "ret { key: 'b' value: '", name,
+                        ":b:0' }"));
+  }
+  const absl::Status status = ExpandCalls(&graph_, {Call(absl::StrCat("F", kDepth), "call", {x_})});
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("names of more than 268435456 bytes"));
+  EXPECT_LT(status.message().size(), 4000u);
+}
+
 TEST_F(InlineTest, AFailedCallLeavesTheGraphAsItWas) {
   // The op's signature says int32, the body gives float.
   Define(
@@ -293,7 +310,7 @@ TEST_F(InlineTest, OpsWithExpandersAreExpandedInPlace) {
   registry.Add("Placeholder").Output("output: dtype").Attr("dtype: type").Attr("shape: shape").Shape(UnknownShape);
   registry.Add("Sqrt").Input("x: T").Output("y: T").Attr("T: type").Shape(UnchangedShape);
   registry.Add("Twice").Input("x: float").Output("y: float").Attr("f: func").Shape(UnknownShape);
-  CallExpanders::Global().Add("Twice", [](Graph* graph, Node* node) -> absl::Status {
+  CallExpanders::Global().Add("Twice", [](Graph* graph, Node* node, bool) -> absl::Status {
     NodeDesc inner;
     inner.name = node->name() + "/inner";
     inner.op = node->GetAttr<FunctionRef>("f").name;
