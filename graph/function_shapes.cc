@@ -17,6 +17,8 @@ namespace {
 // Calls within calls that are followed, and nodes that one outermost call may make.
 constexpr int kMaxDepth = 24;
 constexpr int64_t kMaxNodes = 200000;
+// What each call adds to the nodes that all calls of a library together may make.
+constexpr int64_t kNodesPerCall = 300;
 // Integers that a body may reshape by or the like are passed on as values.
 constexpr int64_t kMaxValueElements = 16;
 constexpr size_t kMaxRemembered = 10000;
@@ -32,8 +34,10 @@ thread_local Progress progress;
 
 class ProgressGuard {
  public:
-  ProgressGuard() {
-    if (progress.depth++ == 0) progress.nodes_left = kMaxNodes;
+  explicit ProgressGuard(FunctionShapeMemo& memo) {
+    if (progress.depth++ > 0) return;
+    progress.nodes_left = kMaxNodes;
+    memo.NoteCall();
   }
   ~ProgressGuard() { --progress.depth; }
 };
@@ -87,16 +91,16 @@ std::vector<Shape> InferThroughBody(const ShapeContext& c, const FunctionRef& fu
   const FunctionLibrary& library = c.graph()->functions();
   const absl::StatusOr<const FunctionBody*> body = library.Body(function.name);
   if (!body.ok()) return {};
-  const ProgressGuard guard;
+  FunctionShapeMemo& memo = library.shape_memo();
+  const ProgressGuard guard(memo);
   const int64_t size = static_cast<int64_t>((*body)->nodes.size()) + c.num_inputs() + 1;
   std::string key = absl::StrCat(function.name, AttrsKey(function.attrs.get()));
   std::vector<NodeDesc> descs;
   for (int i = first; i < c.num_inputs(); ++i) {
     descs.push_back(DescribeArgument(c, i, inputs == nullptr ? c.input(i) : (*inputs)[i], inputs == nullptr, &key));
   }
-  FunctionShapeMemo& memo = library.shape_memo();
   if (absl::optional<std::vector<Shape>> known = memo.Find(key)) return *std::move(known);
-  if (progress.depth > kMaxDepth || progress.nodes_left < size) return {};
+  if (progress.depth > kMaxDepth || progress.nodes_left < size || !memo.Spend(size)) return {};
   progress.nodes_left -= size;
   memo.Set(key, {});  // for calls of itself
   const std::unique_ptr<Graph> scratch = Graph::SharingFunctions(*c.graph());
@@ -126,6 +130,18 @@ bool AllHaveRank(const std::vector<Shape>& shapes) {
 }
 
 }  // namespace
+
+void FunctionShapeMemo::NoteCall() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  nodes_left_ += kNodesPerCall;
+}
+
+bool FunctionShapeMemo::Spend(int64_t nodes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (nodes_left_ < nodes) return false;
+  nodes_left_ -= nodes;
+  return true;
+}
 
 absl::optional<std::vector<Shape>> FunctionShapeMemo::Find(absl::string_view key) const {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -166,7 +182,7 @@ std::vector<Shape> WhileShapes(const ShapeContext& c) {
   const auto* body = c.find_attr<FunctionRef>("body");
   if (AllHaveRank(claimed)) return claimed;
   if (c.graph() == nullptr || body == nullptr || static_cast<size_t>(c.num_inputs()) != count) return claimed;
-  const ProgressGuard guard;
+  const ProgressGuard guard(c.graph()->functions().shape_memo());
   std::vector<Shape> shapes = claimed;
   for (size_t i = 0; i < count; ++i) {
     if (!claimed[i].has_rank()) shapes[i] = c.input(static_cast<int>(i));
@@ -195,7 +211,7 @@ absl::Status ConditionalShape(ShapeContext& c) {
     if (const auto* branch = c.find_attr<FunctionRef>(name)) branches.push_back(*branch);
   }
   if (c.graph() != nullptr && !AllHaveRank(shapes)) {
-    const ProgressGuard guard;
+    const ProgressGuard guard(c.graph()->functions().shape_memo());
     std::vector<Shape> common;
     for (size_t b = 0; b < branches.size(); ++b) {
       const std::vector<Shape> results = InferThroughBody(c, branches[b], 1);

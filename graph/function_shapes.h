@@ -32,14 +32,19 @@ absl::Status ConditionalShape(ShapeContext& c);
 std::vector<Shape> WhileShapes(const ShapeContext& c);
 
 // What was found out, by function, attrs and inputs, so that functions that call each other are not gone through again
-// and again. Thread-safe.
+// and again; and how many nodes that took, since a small file can call a large function very often. Thread-safe.
 class FunctionShapeMemo {
  public:
+  // An outermost call is looked at.
+  void NoteCall();
+  // Whether a body of so many nodes may be gone through.
+  bool Spend(int64_t nodes);
   absl::optional<std::vector<Shape>> Find(absl::string_view key) const;
   void Set(absl::string_view key, std::vector<Shape> shapes);
 
  private:
   mutable std::mutex mutex_;
+  int64_t nodes_left_ = int64_t{1} << 21;
   std::map<std::string, std::vector<Shape>, std::less<>> shapes_;
 };
 

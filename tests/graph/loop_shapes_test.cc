@@ -364,6 +364,27 @@ TEST_F(WhileShapesTest, WhatBranchesHaveInCommonIsKnown) {
   EXPECT_EQ(ranks[1].shape(), Shape({2, 3}));
 }
 
+// A small file can call a large function very often: all calls together are looked into only so far.
+TEST_F(WhileShapesTest, ManyCallsOfALargeFunction) {
+  const auto make = [&](const std::string& name, int size) {
+    return Define(name, 1, [size](const Scope& s, const Outputs& v) {
+      Output y = v[0];
+      for (int i = 0; i < size; ++i) y = ops::Neg(s, y);
+      return Outputs{y};
+    });
+  };
+  const FunctionRef large = make("large", 20000), small = make("small", 100);
+  const Output p = ops::Placeholder(scope_, DType::kBool, {.shape = Shape::Scalar()});
+  int known = 0;
+  for (int i = 0; i < 300; ++i) {
+    const Output x = Float({i + 1});
+    known += ops::StatelessIf(scope_, p, {x}, {DType::kFloat}, large, large)[0].shape().has_rank();
+    EXPECT_EQ(ops::StatelessIf(scope_, p, {x}, {DType::kFloat}, small, small)[0].shape(), Shape({i + 1}));
+  }
+  EXPECT_GT(known, 50);
+  EXPECT_LT(known, 150);
+}
+
 // An If that calls itself ends too.
 TEST_F(WhileShapesTest, BranchesThatCallTheirOwnIf) {
   FunctionDef function;
