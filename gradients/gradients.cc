@@ -26,6 +26,8 @@
 namespace nabla {
 namespace {
 
+constexpr int kMaxNestedLoops = 64;
+
 absl::Status CheckTensors(const Graph* graph, const Outputs& tensors, absl::string_view what) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i]) return absl::InvalidArgumentError(absl::StrCat("Gradients: ", what, "[", i, "] is none"));
@@ -48,6 +50,21 @@ absl::Status CheckFrames(const ControlState& control, int frame, const Outputs& 
         ", but the first of ys is ", place(frame), "; a loop's tensors have a value for each of its trips"));
   }
   return absl::OkStatus();
+}
+
+// A loop is differentiated in the course of the one around it, so their depth is that of the stack.
+absl::Status CheckNesting(const ControlState& control) {
+  std::vector<int> depths;
+  for (const Frame& frame : control.flow().frames) {
+    depths.push_back(frame.parent < 0 ? 1 : depths[frame.parent] + 1);
+    if (depths.back() <= kMaxNestedLoops) continue;
+    return absl::UnimplementedError(absl::StrCat("Gradients: loop '", frame.name, "' is inside of ", kMaxNestedLoops,
+                                                 " others, more than can be differentiated"));
+  }
+  const Node* const node = control.contexts().given_up_at();
+  if (node == nullptr) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat("Gradients: '", node->name(), "' (op type: ", node->op(),
+                                               ") is in more branches inside each other than can be told apart"));
 }
 
 Output ZerosFor(const Scope& scope, Output x) {
@@ -373,6 +390,7 @@ absl::StatusOr<Grads> Gradients(const Scope& scope, const Outputs& ys, const Out
   BetweenOps between(ys, xs);
   if (!between.HasControlFlow()) return Engine(inside, ys, xs, options, std::move(between), {}, nullptr).Run();
   ControlState control(inside);
+  NABLA_RETURN_IF_ERROR(CheckNesting(control));
   const FrameView view{&control, control.FrameOf(ys[0])};
   NABLA_RETURN_IF_ERROR(CheckFrames(control, view.frame, ys, "ys"));
   NABLA_RETURN_IF_ERROR(CheckFrames(control, view.frame, xs, "xs"));

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace nabla {
+namespace {
+
+// Steps from a branch to the one around it.
+constexpr int64_t kMinSteps = int64_t{1} << 28;
+constexpr int64_t kStepsPerNode = 1000;
+
+}  // namespace
 
 Output BehindIdentities(Output tensor) {
   while (tensor && tensor.node()->op() == "Identity" && tensor.node()->num_inputs() > 0) {
@@ -29,7 +36,18 @@ BranchContexts::BranchContexts(const ControlFlow& flow) {
   links_.push_back(Link{0, Branch(), 0});
   nodes_.assign(flow.frame_of.size(), 0);
   frames_.assign(flow.frames.size(), 0);
-  for (const Node* node : flow.order) Place(node, flow);
+  const int64_t max_steps = kMinSteps + kStepsPerNode * static_cast<int64_t>(flow.order.size());
+  for (const Node* node : flow.order) {
+    Place(node, flow);
+    if (steps_ <= max_steps) continue;
+    given_up_at_ = node;
+    nodes_.assign(nodes_.size(), 0);
+    frames_.assign(frames_.size(), 0);
+    links_.resize(1);
+    interned_.clear();
+    deciders_.clear();
+    return;
+  }
 }
 
 BranchContexts::Context BranchContexts::Extend(Context outer, const Branch& branch) {
@@ -42,6 +60,7 @@ BranchContexts::Context BranchContexts::Extend(Context outer, const Branch& bran
 
 bool BranchContexts::Has(Context context, const Branch& branch) const {
   for (; context != 0; context = links_[context].outer) {
+    ++steps_;
     if (links_[context].branch == branch) return true;
   }
   return false;
@@ -53,7 +72,7 @@ bool BranchContexts::IsIn(Output tensor, const Branch& branch) const {
 
 bool BranchContexts::Contains(Context inner, Context outer) const {
   Context at = inner;
-  while (links_[at].depth > links_[outer].depth) at = links_[at].outer;
+  for (; links_[at].depth > links_[outer].depth; at = links_[at].outer) ++steps_;
   if (at == outer) return true;
   for (Context c = outer; c != 0; c = links_[c].outer) {
     if (!Has(inner, links_[c].branch)) return false;

@@ -25,7 +25,9 @@ struct Branch {
   friend bool operator==(const Branch& a, const Branch& b) { return a.predicate == b.predicate && a.side == b.side; }
 };
 
-// Thread-compatible; made under the graph's lock and valid for the nodes that were analyzed.
+// Thread-compatible; made under the graph's lock and valid for the nodes that were analyzed. Takes time for each node
+// in proportion to how deep its branches are inside each other, and for a node in branches of unlike order the square
+// of that; in all no more than a bound, after which nothing is known.
 class BranchContexts {
  public:
   // A set of branches, outermost first; 0 is the empty one. Equal sets met along the same path have equal numbers.
@@ -35,9 +37,12 @@ class BranchContexts {
 
   // Of a tensor, within its frame: that of an Exit is the context of its loop in the frame around it.
   Context Of(Output tensor) const;
+  // The node at which the bound was reached: all contexts are empty then. Else nullptr.
+  const Node* given_up_at() const { return given_up_at_; }
   // Of a frame as a whole, in the frame around it.
   Context OfFrame(int frame) const { return frames_[frame]; }
   std::vector<Branch> Branches(Context context) const;
+  int Depth(Context context) const { return links_[context].depth; }
   // Whether `branch` is among those of the tensor.
   bool IsIn(Output tensor, const Branch& branch) const;
   // Whether every branch of `outer` is one of `inner`.
@@ -63,6 +68,8 @@ class BranchContexts {
   std::vector<Context> nodes_;   // by node id
   std::vector<Context> frames_;  // by frame
   absl::flat_hash_map<const Node*, Branch> deciders_;
+  mutable int64_t steps_ = 0;
+  const Node* given_up_at_ = nullptr;
 };
 
 // What Identities pass on, so that one predicate is one wherever it is used.

@@ -12,7 +12,7 @@ namespace nabla {
 namespace {
 
 // So many branches around a tensor are looked at to see whether it contradicts another.
-constexpr size_t kMaxBranches = 64;
+constexpr int kMaxBranches = 64;
 
 std::string Label(const Node& node) { return absl::StrCat("node '", node.name(), "' (op ", node.op(), ")"); }
 
@@ -31,9 +31,10 @@ void FindFramesWithoutExit(const ControlFlow& flow, int first_id, std::vector<st
 
 // The predicate that one of the contexts has true and the other false, or none.
 Output Contradiction(const BranchContexts& contexts, BranchContexts::Context a, BranchContexts::Context b) {
-  if (a == 0 || b == 0 || a == b || contexts.Contains(a, b) || contexts.Contains(b, a)) return Output();
+  if (a == 0 || b == 0 || a == b) return Output();
+  if (contexts.Depth(a) > kMaxBranches || contexts.Depth(b) > kMaxBranches) return Output();
+  if (contexts.Contains(a, b) || contexts.Contains(b, a)) return Output();
   const std::vector<Branch> first = contexts.Branches(a), second = contexts.Branches(b);
-  if (first.size() > kMaxBranches || second.size() > kMaxBranches) return Output();
   for (const Branch& branch : first) {
     const Branch opposite{branch.predicate, !branch.side};
     if (std::find(second.begin(), second.end(), opposite) != second.end()) return branch.predicate;
@@ -76,6 +77,10 @@ std::vector<std::string> FindControlFlowProblems(const Graph& graph, int first_i
   // Branches are only clear where frames are.
   if (!branches || !problems.empty()) return problems;
   const BranchContexts contexts(flow);
+  if (contexts.given_up_at() != nullptr) {
+    return {
+        absl::StrCat(Label(*contexts.given_up_at()), " is in more branches inside each other than can be told apart")};
+  }
   for (int id = first_id; id < graph.num_node_ids(); ++id) {
     const Node* node = graph.node(id);
     if (node == nullptr) continue;

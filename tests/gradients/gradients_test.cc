@@ -354,6 +354,15 @@ TEST_F(GradientsTest, InsideALoop) {
               HasSubstr("'x:0', is outside of loops, but the first of ys is in loop 'loop'"));
 }
 
+TEST_F(GradientsTest, InsideTooManyLoops) {
+  const Output x = Double(1);
+  Output y = x;
+  for (int i = 0; i < 65; ++i) y = ops::Enter(scope_, y, absl::StrCat("loop", i));
+  y = ops::Neg(scope_, y);
+  for (int i = 0; i < 65; ++i) y = ops::Exit(scope_, y);
+  EXPECT_THAT(std::string(Refusal({y}, {x}).message()), HasSubstr("loop 'loop64' is inside of 64 others"));
+}
+
 // No recursion on the graph's depth, and linear time: a quadratic engine would
 // run for minutes here.
 TEST_F(GradientsTest, LongChain) {

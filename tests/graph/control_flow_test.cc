@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "nabla/graph/control_flow_problems.h"
 #include "nabla/graph/import.h"
 
 namespace nabla {
@@ -133,6 +134,26 @@ TEST_F(ControlFlowTest, Conditionals) {
   EXPECT_EQ(flow.conditionals[0].predicate.node(), graph_.FindNode("p"));
   EXPECT_THAT(flow.conditionals[0].switches, ElementsAre(graph_.FindNode("sx"), graph_.FindNode("sz")));
   EXPECT_THAT(flow.conditionals[1].switches, ElementsAre(graph_.FindNode("s2")));
+}
+
+// Two chains of branches in opposite order: how they relate takes the square of their length, for each node anew.
+TEST_F(ControlFlowTest, VeryDeepBranchesAreGivenUp) {
+  constexpr int kDepth = 3000;
+  std::string lines = "x Foo\n";
+  for (int i = 0; i < kDepth; ++i) absl::StrAppend(&lines, "p", i, " Foo\n");
+  for (const bool up : {true, false}) {
+    const char* const name = up ? "up" : "down";
+    for (int i = 0; i < kDepth; ++i) {
+      absl::StrAppend(&lines, name, i, " Switch ", i == 0 ? std::string("x") : absl::StrCat(name, i - 1, ":1"), " p",
+                      up ? i : kDepth - 1 - i, "\n");
+    }
+  }
+  for (int i = 0; i < kDepth; ++i) {
+    absl::StrAppend(&lines, "sum", i, " Foo up", kDepth - 1, ":1 down", kDepth - 1 - i, ":1\n");
+  }
+  Build(lines);
+  EXPECT_THAT(FindControlFlowProblems(graph_),
+              ElementsAre(HasSubstr("is in more branches inside each other than can be told apart")));
 }
 
 TEST_F(ControlFlowTest, InputsFromTwoFrames) {
