@@ -8,7 +8,6 @@ namespace {
 
 using ops::WhileOptions;
 
-Output D(const Scope& s, double value) { return ops::Const(s, Tensor::Scalar(value)); }
 Output I(const Scope& s, int32_t value) { return ops::Const(s, Tensor::Scalar(value)); }
 Output SumOf(const Scope& s, Output x) { return ops::Sum(s, x, 0); }
 
