@@ -185,7 +185,10 @@ TEST_P(ArrayFuzz, KernelsSurviveAndAgreeWithShapeRules) {
     ASSERT_TRUE(call.status().ok()) << call.status();
     SCOPED_TRACE(call.ToString());
     const auto shapes = call.InferShapes();
-    const auto outputs = RunOp(spec->name(), call.inputs(), call.attrs(), {1, trial % 2 == 0});
+    RunOpOptions options;
+    options.in_place = trial % 2 == 0;
+    if (shapes.ok()) options.output_shapes = *shapes;
+    const auto outputs = RunOp(spec->name(), call.inputs(), call.attrs(), options);
     if (!outputs.ok()) {
       const absl::StatusCode code = outputs.status().code();
       ASSERT_TRUE(code == absl::StatusCode::kInvalidArgument || code == absl::StatusCode::kResourceExhausted ||

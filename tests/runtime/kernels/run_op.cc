@@ -18,7 +18,7 @@
 namespace nabla {
 
 absl::StatusOr<std::vector<Tensor>> RunOp(const std::string& op, const std::vector<Tensor>& inputs,
-                                          const AttrMap& attrs, RunOpOptions options) {
+                                          const AttrMap& attrs, const RunOpOptions& options) {
   RegisterAllOps();
   RegisterAllKernels();
   Graph graph;
@@ -40,6 +40,9 @@ absl::StatusOr<std::vector<Tensor>> RunOp(const std::string& op, const std::vect
     desc.attrs.Set("T", inputs[0].dtype());
   }
   NABLA_ASSIGN_OR_RETURN(Node* const node, graph.AddNode(std::move(desc)));
+  for (size_t i = 0; i < options.output_shapes.size(); ++i) {
+    NABLA_RETURN_IF_ERROR(graph.RefineShape(node->output(static_cast<int>(i)), options.output_shapes[i]));
+  }
   NABLA_ASSIGN_OR_RETURN(const std::unique_ptr<Kernel> kernel, KernelRegistry::Global().Create(*node));
 
   static auto* const pools = new std::map<int, std::unique_ptr<ThreadPool>>;
@@ -61,7 +64,8 @@ absl::StatusOr<std::vector<Tensor>> RunOp(const std::string& op, const std::vect
   return outputs;
 }
 
-Tensor RunOp1(const std::string& op, const std::vector<Tensor>& inputs, const AttrMap& attrs, RunOpOptions options) {
+Tensor RunOp1(const std::string& op, const std::vector<Tensor>& inputs, const AttrMap& attrs,
+              const RunOpOptions& options) {
   absl::StatusOr<std::vector<Tensor>> outputs = RunOp(op, inputs, attrs, options);
   EXPECT_TRUE(outputs.ok()) << op << ": " << outputs.status();
   if (!outputs.ok() || outputs->size() != 1) return Tensor::Scalar(0.0f);
