@@ -46,6 +46,10 @@ struct FunctionBody {
   std::vector<std::string> callees;
 };
 
+// How many edges the body has at most in a graph where it is called with so many inputs, all of which a node may take
+// as one list.
+int64_t MaxEdges(const FunctionBody& body, int num_inputs);
+
 // InvalidArgument, naming the node of the body. FunctionBody::spec is left to the caller.
 absl::StatusOr<FunctionBody> ParseFunctionBody(const FunctionDef& function, ExpansionBudget* budget);
 

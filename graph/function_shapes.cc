@@ -19,6 +19,7 @@ constexpr int kMaxDepth = 24;
 constexpr int64_t kMaxNodes = 200000;
 // What each call adds to the nodes that all calls of a library together may make.
 constexpr int64_t kNodesPerCall = 300;
+constexpr int64_t kEdgesPerNode = 8;
 // Integers that a body may reshape by or the like are passed on as values.
 constexpr int64_t kMaxValueElements = 16;
 constexpr size_t kMaxRemembered = 10000;
@@ -93,13 +94,16 @@ std::vector<Shape> InferThroughBody(const ShapeContext& c, const FunctionRef& fu
   if (!body.ok()) return {};
   FunctionShapeMemo& memo = library.shape_memo();
   const ProgressGuard guard(memo);
-  const int64_t size = static_cast<int64_t>((*body)->nodes.size()) + c.num_inputs() + 1;
+  // An edge takes a fraction of a node's time.
+  if (!memo.Spend(1 + c.num_inputs() / kEdgesPerNode)) return {};
   std::string key = absl::StrCat(function.name, AttrsKey(function.attrs.get()));
   std::vector<NodeDesc> descs;
   for (int i = first; i < c.num_inputs(); ++i) {
     descs.push_back(DescribeArgument(c, i, inputs == nullptr ? c.input(i) : (*inputs)[i], inputs == nullptr, &key));
   }
   if (absl::optional<std::vector<Shape>> known = memo.Find(key)) return *std::move(known);
+  const int64_t size =
+      static_cast<int64_t>((*body)->nodes.size()) + c.num_inputs() + MaxEdges(**body, c.num_inputs()) / kEdgesPerNode;
   if (progress.depth > kMaxDepth || progress.nodes_left < size || !memo.Spend(size)) return {};
   progress.nodes_left -= size;
   memo.Set(key, {});  // for calls of itself

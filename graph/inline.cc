@@ -124,6 +124,11 @@ absl::Status TooManyNodes() {
       absl::StrCat("the calls of functions expand to more than ", kMaxExpandedNodes, " nodes"));
 }
 
+absl::Status TooManyEdges() {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the calls of functions expand to nodes with more than ", kMaxExpandedEdges, " inputs"));
+}
+
 absl::Status NamesTooLong() {
   return absl::ResourceExhaustedError(
       absl::StrCat("the calls of functions, which are inside each other, expand to nodes "
@@ -243,6 +248,7 @@ absl::Status LetInputsDieTogether(Graph* graph, Node* call, Aliveness* aliveness
 // `aliveness`: none if the graph has no loops or conditionals, whose nodes must depend on something in them.
 absl::Status InlineCall(Graph* graph, Node* call, const FunctionRef& function, Aliveness* aliveness) {
   NABLA_ASSIGN_OR_RETURN(const FunctionBody* body, graph->functions().Body(function.name));
+  if (MaxEdges(*body, call->num_inputs()) > kMaxExpandedEdges) return TooManyEdges();
   InstanceOptions options;
   options.prefix = FreePrefix(*graph, call->name(), *body);
   options.device = call->device();
@@ -334,7 +340,7 @@ absl::Status ExpandCalls(Graph* graph, std::vector<Node*> calls, const std::func
   bool among_control_flow = !calls.empty() && HasControlFlow(*graph);
   Aliveness aliveness;
   const int nodes_before = graph->num_nodes();
-  int64_t name_bytes = 0;
+  int64_t name_bytes = 0, edges = 0;
   std::deque<Node*> waiting(calls.begin(), calls.end());
   while (!waiting.empty()) {
     Node* call = waiting.front();
@@ -357,9 +363,11 @@ absl::Status ExpandCalls(Graph* graph, std::vector<Node*> calls, const std::func
       Node* node = graph->node(id);
       if (node == nullptr) continue;
       name_bytes += static_cast<int64_t>(node->name().size());
+      edges += node->num_inputs() + node->num_control_inputs();
       among_control_flow = among_control_flow || IsControlFlow(*node);
       if (IsCall(*node)) waiting.push_back(node);
     }
+    if (edges > kMaxExpandedEdges) return WithContext(label, TooManyEdges());
     if (name_bytes > kMaxExpandedNameBytes) return WithContext(label, NamesTooLong());
   }
   return absl::OkStatus();

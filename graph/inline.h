@@ -33,13 +33,14 @@ std::vector<Node*> CallsIn(const Graph& graph);
 
 // Expands these calls, the calls in what they expand to, and so on; calls that `keep` holds of are left alone. Errors,
 // which name the call: InvalidArgument for functions that call themselves, with the chain; ResourceExhausted for more
-// than kMaxExpandedNodes nodes; what the functions' bodies are refused for. On an error some calls may be expanded; the
-// graph computes the same as before.
+// than kMaxExpandedNodes nodes, kMaxExpandedEdges inputs of nodes or kMaxExpandedNameBytes of names; what the
+// functions' bodies are refused for. On an error some calls may be expanded; the graph computes the same as before.
 absl::Status ExpandCalls(Graph* graph, std::vector<Node*> calls, const std::function<bool(const Node&)>& keep = {});
 
 // What calls may add to a graph, since a few functions that call each other can describe any number of nodes.
 inline constexpr int kMaxExpandedNodes = 1 << 20;
-// The same for the length of their names, which say by which calls a node came about.
+// The same for their inputs, and for the length of their names, which say by which calls a node came about.
+inline constexpr int64_t kMaxExpandedEdges = int64_t{1} << 23;
 inline constexpr int64_t kMaxExpandedNameBytes = int64_t{1} << 28;
 
 }  // namespace nabla

@@ -11,6 +11,7 @@
 #include "nabla/graph/call_expander.h"
 #include "nabla/graph/capture.h"
 #include "nabla/graph/function_shapes.h"
+#include "nabla/graph/inline.h"
 #include "nabla/graph/scope.h"
 #include "nabla/graph/shape_inference.h"
 #include "nabla/graph/status_macros.h"
@@ -186,8 +187,14 @@ Outputs ChooseAmong(const Scope& scope, Node* node, Output index, size_t first, 
 }
 
 absl::Status ExpandCase(Graph*, Node* node, bool among_control_flow) {
-  const Scope scope = ScopeOf(node, among_control_flow);
   const int64_t last = static_cast<int64_t>(node->GetAttr<std::vector<FunctionRef>>("branches").size()) - 1;
+  // Each branch takes in all inputs.
+  if ((last + 1) * node->num_inputs() > kMaxExpandedNodes) {
+    return absl::ResourceExhaustedError(absl::StrCat("has ", last + 1, " branches for ", node->num_inputs(),
+                                                     " inputs, which expand to more than ", kMaxExpandedNodes,
+                                                     " nodes"));
+  }
+  const Scope scope = ScopeOf(node, among_control_flow);
   // An index that names no branch counts as the last.
   const Output index = node->input(0);
   const Output named = ops::LogicalAnd(scope, ops::GreaterEqual(scope, index, 0), ops::LessEqual(scope, index, last));

@@ -271,6 +271,37 @@ TEST_F(InlineTest, DeepCallsNeedNoStack) {
   EXPECT_TRUE(ExpandCalls(&graph_, {call}, [](const Node& node) { return node.name().size() > 200; }).ok());
 }
 
+// A list of all arguments is one word in a function, however long it is.
+TEST_F(InlineTest, EdgesAreBounded) {
+  std::string function =
+      "signature { name: 'Sums' attr { name: 'N' type: 'int' } input_arg { name: 'a' type: DT_FLOAT "
+      "number_attr: 'N' } output_arg { name: 'b' type: DT_FLOAT } } ret { key: 'b' value: 'n0:sum:0' }";
+  constexpr int kSize = 5000;
+  for (int i = 0; i < kSize; ++i) {
+    absl::StrAppend(&function, NodeDef(absl::StrCat("n", i), "AddN", "input: 'a'",
+                                       " attr { key: 'T' value { type: DT_FLOAT } } "
+                                       "attr { key: 'N' value { placeholder: 'N' } } "));
+  }
+  Define(function);
+  AttrMap attrs;
+  attrs.Set("N", kSize);
+  Node* call = AddNodeOrDie(graph_, {"call", "Sums", Outputs(kSize, x_), {}, attrs, ""});
+  EXPECT_EQ(call->output_shape(0), Shape()) << "not looked into";
+  const absl::Status status = ExpandCalls(&graph_, {call});
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'call' (op Sums): the calls of functions expand to nodes with "
+                                                       "more than 8388608 inputs"));
+  EXPECT_EQ(graph_.num_nodes(), 2);
+  // Few inputs in many calls count as well.
+  attrs.Set("N", 200);
+  std::vector<Node*> calls;
+  for (int i = 0; i < 20; ++i) {
+    calls.push_back(AddNodeOrDie(graph_, {absl::StrCat("call", i), "Sums", Outputs(200, x_), {}, attrs, ""}));
+  }
+  EXPECT_EQ(calls[0]->output_shape(0), Shape({2}));
+  EXPECT_EQ(ExpandCalls(&graph_, calls).code(), absl::StatusCode::kResourceExhausted);
+}
+
 // A node's name tells by which calls it came about, so with the depth of calls names grow as its square.
 TEST_F(InlineTest, NamesOfCallsInsideEachOtherAreBounded) {
   const std::string name(1000, 'n');

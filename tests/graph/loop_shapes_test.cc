@@ -385,6 +385,23 @@ TEST_F(WhileShapesTest, ManyCallsOfALargeFunction) {
   EXPECT_LT(known, 150);
 }
 
+// Each branch takes in all inputs, so few bytes could ask for very many nodes.
+TEST_F(WhileShapesTest, ManyBranchesOfManyInputs) {
+  constexpr int kInputs = 300, kBranches = 5000;
+  const FunctionRef first = Define("first", kInputs, [](const Scope&, const Outputs& v) { return Outputs{v[0]}; });
+  const Inputs inputs(kInputs, Float({2}));
+  const Output index = ops::Placeholder(scope_, DType::kInt32, {.shape = Shape::Scalar()});
+  const Outputs results =
+      ops::StatelessCase(scope_, index, inputs, {DType::kFloat}, std::vector<FunctionRef>(kBranches, first));
+  ASSERT_TRUE(scope_.ok()) << scope_.status();
+  EXPECT_EQ(results[0].shape(), Shape({2}));
+  const int nodes = graph_.num_nodes();
+  const absl::Status status = ExpandCalls(&graph_, {results[0].node()});
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find("has 5000 branches for 301 inputs"), std::string::npos) << status;
+  EXPECT_EQ(graph_.num_nodes(), nodes);
+}
+
 // An If that calls itself ends too.
 TEST_F(WhileShapesTest, BranchesThatCallTheirOwnIf) {
   FunctionDef function;
