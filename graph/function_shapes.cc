@@ -94,8 +94,8 @@ std::vector<Shape> InferThroughBody(const ShapeContext& c, const FunctionRef& fu
   if (!body.ok()) return {};
   FunctionShapeMemo& memo = library.shape_memo();
   const ProgressGuard guard(memo);
-  // An edge takes a fraction of a node's time.
-  if (!memo.Spend(1 + c.num_inputs() / kEdgesPerNode)) return {};
+  // To ask for what is known takes a fraction of a node's time for each input, an edge a smaller one.
+  if (!memo.Spend(1 + c.num_inputs() / 2)) return {};
   std::string key = absl::StrCat(function.name, AttrsKey(function.attrs.get()));
   std::vector<NodeDesc> descs;
   for (int i = first; i < c.num_inputs(); ++i) {
