@@ -12,8 +12,11 @@ constexpr int64_t kStepsPerNode = 1000;
 }  // namespace
 
 Output BehindIdentities(Output tensor) {
-  while (tensor && tensor.node()->op() == "Identity" && tensor.node()->num_inputs() > 0) {
-    tensor = tensor.node()->input(0);
+  while (tensor) {
+    const Node& node = *tensor.node();
+    // Calls of functions with several results become IdentityN.
+    if ((node.op() != "Identity" && node.op() != "IdentityN") || tensor.index() >= node.num_inputs()) break;
+    tensor = node.input(tensor.index());
   }
   return tensor;
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "nabla/graph/branch_contexts.h"
 #include "nabla/graph/control_flow_problems.h"
 #include "nabla/graph/import.h"
 
@@ -154,6 +155,14 @@ TEST_F(ControlFlowTest, VeryDeepBranchesAreGivenUp) {
   Build(lines);
   EXPECT_THAT(FindControlFlowProblems(graph_),
               ElementsAre(HasSubstr("is in more branches inside each other than can be told apart")));
+}
+
+TEST_F(ControlFlowTest, WhatIdentitiesPassOn) {
+  Build("x Foo\ny Foo\nboth IdentityN x y\nsame Identity both:1\nlost Identity\nuser Foo same lost\n");
+  const Node* user = graph_.FindNode("user");
+  EXPECT_EQ(BehindIdentities(user->input(0)), Output(graph_.FindNode("y"), 0));
+  EXPECT_EQ(BehindIdentities(user->input(1)), user->input(1));
+  EXPECT_EQ(BehindIdentities(Output()), Output());
 }
 
 TEST_F(ControlFlowTest, InputsFromTwoFrames) {
