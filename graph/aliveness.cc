@@ -10,7 +10,9 @@ namespace nabla {
 namespace {
 
 // A node with more is a condition of its own for what comes after it.
-constexpr size_t kMaxConditions = 16;
+constexpr int kMaxConditions = 16;
+// Of a node that is being looked at.
+constexpr Aliveness::Conditions kOpen = -1;
 
 // The Enter of the loop variable whose last value `exit` hands out, or nullptr.
 const Node* EnterOf(const Node& exit) {
@@ -51,6 +53,8 @@ Aliveness::Conditions Aliveness::Union(Conditions a, Conditions b) {
   return Intern(std::move(both));
 }
 
+int Aliveness::NumConditions(Conditions conditions) const { return static_cast<int>(sets_[conditions].size()); }
+
 bool Aliveness::Covers(Conditions all, Conditions some) const {
   return std::includes(sets_[all].begin(), sets_[all].end(), sets_[some].begin(), sets_[some].end());
 }
@@ -82,11 +86,16 @@ void Aliveness::Place(const Node* node) {
   if (IsBranchMerge(*node)) {
     conditions = node->num_inputs() == 2 ? Either(Of(node->input(0)), Of(node->input(1)), itself) : itself;
   } else if (by != nullptr) {
-    for (int i = 0; i < by->num_inputs(); ++i) conditions = Union(conditions, Of(by->input(i)));
+    bool many = false;  // what has been seen is not kept for each of very many inputs
+    const auto add = [&](Conditions more) {
+      if (!many) conditions = Union(conditions, more);
+      many = many || NumConditions(conditions) > kMaxConditions;
+    };
+    for (int i = 0; i < by->num_inputs(); ++i) add(Of(by->input(i)));
     if (by->num_control_inputs() > 0) {
-      for (const Node* source : by->control_inputs()) conditions = Union(conditions, OfNode(source));
+      for (const Node* source : by->control_inputs()) add(OfNode(source));
     }
-    if (sets_[conditions].size() > kMaxConditions) conditions = itself;
+    if (many) conditions = itself;
   } else if (IsExit(*node)) {
     conditions = itself;
   }
@@ -94,18 +103,20 @@ void Aliveness::Place(const Node* node) {
 }
 
 Aliveness::Conditions Aliveness::OfNode(const Node* node) {
+  // Depth first; an open node counts as always alive, which only cycles that are no loops get to see.
   const auto known = nodes_.find(node->id());
-  if (known != nodes_.end()) return known->second;
-  // Depth first; a node on the path counts as always alive, which only cycles that are no loops get to see.
+  if (known != nodes_.end()) return known->second == kOpen ? kAlways : known->second;
   std::vector<const Node*> path = {node};
   while (!path.empty()) {
     const Node* const top = path.back();
-    const Node* const by = DecidedBy(*top);
-    if (!nodes_.try_emplace(top->id(), kAlways).second || by == nullptr) {
+    const auto [state, added] = nodes_.try_emplace(top->id(), kOpen);
+    if (!added) {
       path.pop_back();
-      Place(top);
+      if (state->second == kOpen) Place(top);
       continue;
     }
+    const Node* const by = DecidedBy(*top);
+    if (by == nullptr) continue;
     const auto visit = [&](const Node* source) {
       if (!nodes_.contains(source->id())) path.push_back(source);
     };

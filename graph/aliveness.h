@@ -19,7 +19,8 @@
 namespace nabla {
 
 // Remembers what it was asked, and all that this depended on: nodes may be added, and changed as long as they stay
-// alive where they were. Takes linear time in all; no recursion. Thread-compatible; requires the graph's lock.
+// alive where they were. Takes linear time in all, but for what callers make with Union; no recursion.
+// Thread-compatible; requires the graph's lock.
 class Aliveness {
  public:
   // A set of conditions; kAlways is the empty one.
@@ -31,6 +32,7 @@ class Aliveness {
   // What it takes to run the node; that of all outputs but a Switch's.
   Conditions OfNode(const Node* node);
   Conditions Union(Conditions a, Conditions b);
+  int NumConditions(Conditions conditions) const;
   // Whether all of `some` are among `all`.
   bool Covers(Conditions all, Conditions some) const;
 

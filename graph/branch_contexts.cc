@@ -8,11 +8,12 @@ namespace {
 // Steps from a branch to the one around it.
 constexpr int64_t kMinSteps = int64_t{1} << 28;
 constexpr int64_t kStepsPerNode = 1000;
+constexpr int kMaxIdentities = 1000;
 
 }  // namespace
 
 Output BehindIdentities(Output tensor) {
-  while (tensor) {
+  for (int i = 0; tensor && i < kMaxIdentities; ++i) {
     const Node& node = *tensor.node();
     // Calls of functions with several results become IdentityN.
     if ((node.op() != "Identity" && node.op() != "IdentityN") || tensor.index() >= node.num_inputs()) break;

@@ -72,7 +72,7 @@ class BranchContexts {
   const Node* given_up_at_ = nullptr;
 };
 
-// What Identities pass on, so that one predicate is one wherever it is used.
+// What Identities pass on, so that one predicate is one wherever it is used; no more than a thousand in a row.
 Output BehindIdentities(Output tensor);
 // Whether `node` is a Switch that chooses between branches, not whether a loop goes on.
 bool IsBranchSwitch(const Node& node);

@@ -16,13 +16,25 @@ constexpr int kMaxBranches = 64;
 
 std::string Label(const Node& node) { return absl::StrCat("node '", node.name(), "' (op ", node.op(), ")"); }
 
+// A node before `end_id` enters a frame of this name.
+bool HasFrame(const Graph& graph, const std::string& name, int end_id) {
+  for (int id = 0; id < end_id; ++id) {
+    const Node* node = graph.node(id);
+    if (node != nullptr && IsEnter(*node) && node->GetAttr<std::string>("frame_name") == name) return true;
+  }
+  return false;
+}
+
 // TensorFlow takes such a file, yet what was left out is hardly ever meant to be.
-void FindFramesWithoutExit(const ControlFlow& flow, int first_id, std::vector<std::string>* problems) {
+// What stands before `first_id` may have a part of the frame, Exits too.
+void FindFramesWithoutExit(const Graph& graph, const ControlFlow& flow, int first_id,
+                           std::vector<std::string>* problems) {
   for (const Frame& frame : flow.frames) {
     if (std::any_of(frame.nodes.begin(), frame.nodes.end(), [](const Node* node) { return IsExit(*node); })) continue;
     const auto enter =
         std::find_if(frame.nodes.begin(), frame.nodes.end(), [](const Node* node) { return IsEnter(*node); });
     if (enter == frame.nodes.end() || (*enter)->id() < first_id) continue;
+    if (HasFrame(graph, frame.name, first_id)) continue;
     problems->push_back(absl::StrCat(Label(**enter), " opens the frame ", Quoted(frame.name),
                                      ", which nothing leaves, expected an Exit (if it is to run for its effects only, ",
                                      "import with allow_unsupported)"));
@@ -71,7 +83,7 @@ std::vector<std::string> FindControlFlowProblems(const Graph& graph, int first_i
   const auto lock = graph.Lock();
   ControlFlow flow = AnalyzeControlFlow(graph, first_id);
   std::vector<std::string> problems = std::move(flow.problems);
-  FindFramesWithoutExit(flow, first_id, &problems);
+  FindFramesWithoutExit(graph, flow, first_id, &problems);
   const bool branches = !flow.conditionals.empty() || std::any_of(flow.order.begin(), flow.order.end(),
                                                                   [](Node* node) { return IsBranchMerge(*node); });
   // Branches are only clear where frames are.

@@ -191,18 +191,17 @@ class Parser {
 
 }  // namespace
 
-int64_t MaxEdges(const FunctionBody& body, int num_inputs) {
-  int64_t edges = 0;
-  for (const BodyNode& node : body.nodes) {
+void SetSpec(const OpSpec* spec, FunctionBody* body) {
+  body->spec = spec;
+  for (const BodyNode& node : body->nodes) {
     for (const std::vector<BodyTensor>* tensors : {&node.inputs, &node.control_inputs}) {
       for (const BodyTensor& tensor : *tensors) {
         const bool is_list =
-            tensor.is_argument && tensor.index == BodyTensor::kAll && body.spec->inputs()[tensor.at].IsList();
-        edges += is_list ? num_inputs : 1;
+            tensor.is_argument && tensor.index == BodyTensor::kAll && spec->inputs()[tensor.at].IsList();
+        ++(is_list ? body->num_list_edges : body->num_edges);
       }
     }
   }
-  return edges;
 }
 
 absl::StatusOr<FunctionBody> ParseFunctionBody(const FunctionDef& function, ExpansionBudget* budget) {

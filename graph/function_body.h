@@ -44,14 +44,19 @@ struct FunctionBody {
   bool has_effects = false;
   // The functions and ops that the body's nodes have as op or name in attrs, one entry for each occurrence.
   std::vector<std::string> callees;
+  // Inputs and control inputs of nodes: those that are whole lists of arguments, and all others.
+  int64_t num_list_edges = 0;
+  int64_t num_edges = 0;
+
+  // How many edges the body has at most in a graph where it is called with so many inputs, all of which a node may take
+  // as one list.
+  int64_t MaxEdges(int num_inputs) const { return num_edges + num_list_edges * num_inputs; }
 };
 
-// How many edges the body has at most in a graph where it is called with so many inputs, all of which a node may take
-// as one list.
-int64_t MaxEdges(const FunctionBody& body, int num_inputs);
-
-// InvalidArgument, naming the node of the body. FunctionBody::spec is left to the caller.
+// InvalidArgument, naming the node of the body. What SetSpec sets is left to the caller.
 absl::StatusOr<FunctionBody> ParseFunctionBody(const FunctionDef& function, ExpansionBudget* budget);
+// Sets the signature, and counts the edges by it.
+void SetSpec(const OpSpec* spec, FunctionBody* body);
 
 }  // namespace nabla
 

@@ -190,7 +190,7 @@ absl::StatusOr<const FunctionBody*> FunctionLibrary::Body(absl::string_view name
   if (entry.body == nullptr) {
     absl::StatusOr<FunctionBody> body = ParseFunctionBody(library_->function(entry.index), &budget_);
     if (!body.ok()) return WithContext(absl::StrCat("function ", Quoted(name)), body.status());
-    body->spec = entry.spec.get();
+    SetSpec(entry.spec.get(), &*body);
     entry.body = std::make_unique<const FunctionBody>(*std::move(body));
   }
   return entry.body.get();

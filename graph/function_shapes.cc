@@ -103,7 +103,7 @@ std::vector<Shape> InferThroughBody(const ShapeContext& c, const FunctionRef& fu
   }
   if (absl::optional<std::vector<Shape>> known = memo.Find(key)) return *std::move(known);
   const int64_t size =
-      static_cast<int64_t>((*body)->nodes.size()) + c.num_inputs() + MaxEdges(**body, c.num_inputs()) / kEdgesPerNode;
+      static_cast<int64_t>((*body)->nodes.size()) + c.num_inputs() + (*body)->MaxEdges(c.num_inputs()) / kEdgesPerNode;
   if (progress.depth > kMaxDepth || progress.nodes_left < size || !memo.Spend(size)) return {};
   progress.nodes_left -= size;
   memo.Set(key, {});  // for calls of itself

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "nabla/graph/aliveness.h"
 #include "nabla/graph/call_expander.h"
@@ -25,6 +26,9 @@ namespace {
 constexpr const char* kBodyAttrs[] = {"_XlaCompile", "_XlaScope", "_XlaSeparateCompiledGradients"};
 // Attrs that stay true of what a call becomes.
 constexpr const char* kKeptAttrs[] = {"_class", "_output_shapes"};
+
+// Of a call whose inputs take more to be alive, each is taken to take something else.
+constexpr int kMaxConditions = 64;
 
 std::string Label(const Node& node) { return absl::StrCat("node ", Quoted(node.name()), " (op ", node.op(), ")"); }
 
@@ -181,6 +185,7 @@ absl::StatusOr<Node*> WaitForAll(Graph* graph, const std::string& name, std::vec
 }
 
 // A node that has run when the argument is there, and is dead where it is: not a Switch, which runs on both sides.
+// `added`, unless nullptr, gets it if it is new.
 absl::StatusOr<Node*> Anchor(Graph* graph, const std::string& prefix, const Node& call, int input,
                              std::vector<Node*>* added) {
   const Output argument = call.input(input);
@@ -192,18 +197,19 @@ absl::StatusOr<Node*> Anchor(Graph* graph, const std::string& prefix, const Node
   desc.inputs = {argument};
   desc.attrs.Set("T", BaseDType(argument.dtype()));
   NABLA_ASSIGN_OR_RETURN(Node * node, graph->AddNode(std::move(desc)));
-  added->push_back(node);
+  if (added != nullptr) added->push_back(node);
   return node;
 }
 
 // What a function with effects waits for: as a call does, for all arguments, even where an effect does not use them.
 absl::Status WaitForArguments(Graph* graph, const std::string& prefix, const Node& call, std::vector<Node*>* waits,
                               std::vector<Node*>* added) {
+  absl::flat_hash_set<const Node*> seen(waits->begin(), waits->end());
   for (int i = 0; i < call.num_inputs(); ++i) {
     const Node* source = call.input(i).node();
     if (source->num_inputs() == 0 && source->num_control_inputs() == 0) continue;  // there from the start
     NABLA_ASSIGN_OR_RETURN(Node * anchor, Anchor(graph, prefix, call, i, added));
-    if (std::find(waits->begin(), waits->end(), anchor) == waits->end()) waits->push_back(anchor);
+    if (seen.insert(anchor).second) waits->push_back(anchor);
   }
   return absl::OkStatus();
 }
@@ -212,19 +218,21 @@ absl::Status WaitForArguments(Graph* graph, const std::string& prefix, const Nod
 absl::Status LetInputsDieTogether(Graph* graph, Node* call, Aliveness* aliveness) {
   Aliveness::Conditions all = Aliveness::kAlways;
   std::vector<int> deciding;
+  bool many = false;
   for (int i = 0; i < call->num_inputs(); ++i) {
     const Aliveness::Conditions conditions = aliveness->Of(call->input(i));
-    if (aliveness->Covers(all, conditions)) continue;
-    all = aliveness->Union(all, conditions);
+    if (!many && aliveness->Covers(all, conditions)) continue;
+    if (!many) all = aliveness->Union(all, conditions);
+    many = aliveness->NumConditions(all) > kMaxConditions;
     deciding.push_back(i);
   }
-  std::vector<Node*> anchors, added;
+  std::vector<Node*> anchors;
   for (int i = 0; i < call->num_inputs(); ++i) {
     const Output input = call->input(i);
-    if (aliveness->Covers(aliveness->Of(input), all)) continue;
+    if (!many && aliveness->Covers(aliveness->Of(input), all)) continue;
     if (anchors.empty()) {
       for (const int k : deciding) {
-        NABLA_ASSIGN_OR_RETURN(Node * anchor, Anchor(graph, call->name(), *call, k, &added));
+        NABLA_ASSIGN_OR_RETURN(Node * anchor, Anchor(graph, call->name(), *call, k, nullptr));
         anchors.push_back(anchor);
       }
       if (anchors.size() > 1) {
@@ -248,7 +256,7 @@ absl::Status LetInputsDieTogether(Graph* graph, Node* call, Aliveness* aliveness
 // `aliveness`: none if the graph has no loops or conditionals, whose nodes must depend on something in them.
 absl::Status InlineCall(Graph* graph, Node* call, const FunctionRef& function, Aliveness* aliveness) {
   NABLA_ASSIGN_OR_RETURN(const FunctionBody* body, graph->functions().Body(function.name));
-  if (MaxEdges(*body, call->num_inputs()) > kMaxExpandedEdges) return TooManyEdges();
+  if (body->MaxEdges(call->num_inputs()) > kMaxExpandedEdges) return TooManyEdges();
   InstanceOptions options;
   options.prefix = FreePrefix(*graph, call->name(), *body);
   options.device = call->device();
@@ -264,7 +272,10 @@ absl::Status InlineCall(Graph* graph, Node* call, const FunctionRef& function, A
   if (aliveness != nullptr && call->num_inputs() > 0) {
     // What has no inputs must run in the call's frame and branch all the same.
     Aliveness::Conditions conditions = Aliveness::kAlways;
-    for (const Node* node : options.control_inputs) conditions = aliveness->Union(conditions, aliveness->OfNode(node));
+    for (const Node* node : options.control_inputs) {
+      if (aliveness->NumConditions(conditions) > kMaxConditions) break;
+      conditions = aliveness->Union(conditions, aliveness->OfNode(node));
+    }
     if (options.control_inputs.empty() || !aliveness->Covers(conditions, aliveness->Of(call->input(0)))) {
       NABLA_ASSIGN_OR_RETURN(Node * anchor, Anchor(graph, options.prefix, *call, 0, &added));
       options.control_inputs.push_back(anchor);

@@ -306,7 +306,8 @@ Gradient: the lists' gradients with their last elements taken off, which make up
       .Doc(R"(One element of a list; zeros if it was never set.
 
 index: a scalar in [0, length).
-element_shape: what the element must fit, and its shape if it was never set: a vector, or the scalar -1.
+element_shape: the element's shape if it was never set: a vector, or the scalar -1. If it is a constant, the graph takes
+  it for the shape of every element, and one that was set must fit it.
 Gradient: a list of the input's length that has the item's gradient at `index`.)")
       .Shape(GetItemShape);
 

@@ -172,8 +172,8 @@ class FramePlanner {
   // The node is alive if its data and control inputs are.
   GuardId InputGuard(const Node& node, int frame) {
     GuardId guard = ControlGuard(node, frame);
-    for (int i = 0; i < node.num_inputs(); ++i) guard = guards().And(guard, GuardOf(ValueOf(node.input(i)), frame));
-    return Limit(guard);
+    for (int i = 0; i < node.num_inputs(); ++i) guard = And(guard, GuardOf(ValueOf(node.input(i)), frame));
+    return guard;
   }
 
   GuardId ControlGuard(const Node& node, int frame) {
@@ -182,12 +182,14 @@ class FramePlanner {
     for (const Node* control : node.control_inputs()) {
       const int from = FrameOf(*control);
       const int scope = IsExit(*control) ? Parent(from) : from;
-      guard = guards().And(guard, Relative(node_guards_[control->id()], scope, frame));
+      guard = And(guard, Relative(node_guards_[control->id()], scope, frame));
     }
     return guard;
   }
 
-  GuardId Limit(GuardId guard) {
+  // May add an action.
+  GuardId And(GuardId a, GuardId b) {
+    const GuardId guard = guards().And(a, b);
     if (guards().literals(guard).size() <= kMaxLiterals) return guard;
     const int32_t flag = guards().NewFlag();
     SetFlag(flag, 0, kUnguarded);
@@ -279,7 +281,7 @@ class FramePlanner {
     Value value = ValueOf(node->input(0));
     value.scope = frame;
     for (int i = 0; i < 2; ++i) {
-      value.guard = Limit(guards().And(guard, guards().Of(GuardTable::Literal(flag, i == 1))));
+      value.guard = And(guard, guards().Of(GuardTable::Literal(flag, i == 1)));
       ValueOf(node->output(i)) = value;
     }
     return absl::OkStatus();

@@ -5,7 +5,7 @@
 namespace nabla {
 namespace {
 
-// Of a node that waits for more, others wait by way of an action of its own.
+// Of a node that waits for more, or does more, others wait by way of an action of its own.
 constexpr size_t kMaxWaits = 16;
 
 }  // namespace
@@ -31,14 +31,7 @@ void FrameWaits::Begin(absl::Span<Node* const> nodes) {
   num_waits_ = static_cast<int32_t>(before.size());
   program_.waits.insert(program_.waits.end(), before.begin(), before.end());
   first_action_ = program_.actions.size();
-  if (before.size() <= kMaxWaits) return;
-  FrameAction keep;
-  keep.kind = FrameAction::Kind::kKeep;
-  Mark(&keep);
-  program_.actions.push_back(keep);
-  first_wait_ = static_cast<int32_t>(program_.waits.size());
-  num_waits_ = 1;
-  program_.waits.push_back(static_cast<int32_t>(program_.actions.size()) - 1);
+  if (before.size() > kMaxWaits) WaitForOne(Keep());
 }
 
 void FrameWaits::Mark(FrameAction* action) const {
@@ -54,8 +47,28 @@ void FrameWaits::Finish(const Node& node) {
     } else {
       done.assign(program_.waits.begin() + first_wait_, program_.waits.begin() + first_wait_ + num_waits_);
     }
+    if (done.size() > kMaxWaits) {
+      first_wait_ = static_cast<int32_t>(program_.waits.size());
+      num_waits_ = static_cast<int32_t>(done.size());
+      program_.waits.insert(program_.waits.end(), done.begin(), done.end());
+      done = {Keep()};
+    }
   }
   End();
+}
+
+int32_t FrameWaits::Keep() {
+  FrameAction keep;
+  keep.kind = FrameAction::Kind::kKeep;
+  Mark(&keep);
+  program_.actions.push_back(keep);
+  return static_cast<int32_t>(program_.actions.size()) - 1;
+}
+
+void FrameWaits::WaitForOne(int32_t action) {
+  first_wait_ = static_cast<int32_t>(program_.waits.size());
+  num_waits_ = 1;
+  program_.waits.push_back(action);
 }
 
 void FrameWaits::FinishEnters(absl::Span<Node* const> enters) {

@@ -35,6 +35,10 @@ class FrameWaits {
  private:
   using Actions = absl::InlinedVector<int32_t, 2>;
 
+  // Adds an action that does nothing but wait.
+  int32_t Keep();
+  void WaitForOne(int32_t action);
+
   FrameActions& program_;
   std::vector<Actions> done_;  // by node id: what has happened when it is done; empty unless parallel
   // Of the nodes that are being added.

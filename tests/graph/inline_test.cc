@@ -198,6 +198,32 @@ TEST_F(InlineTest, InABranchInputsFromOutsideWaitForThoseFromInside) {
   EXPECT_TRUE(VerifyGraph(graph_).ok()) << VerifyGraph(graph_);
 }
 
+// Alive only where two predicates hold: each input waits for what it lacks.
+TEST_F(InlineTest, InTwoBranchesAllInputsWaitForBoth) {
+  Define(
+      "signature { name: 'First' input_arg { name: 'a' type: DT_FLOAT } input_arg { name: 'c' type: DT_FLOAT } "
+      "input_arg { name: 'd' type: DT_FLOAT } output_arg { name: 'b' type: DT_FLOAT } } ret { key: 'b' value: 'a' }");
+  AttrMap attrs;
+  attrs.Set("T", DType::kFloat);
+  Outputs inputs = {x_};
+  for (const char* name : {"p", "q"}) {
+    const Output predicate = AddPlaceholder(graph_, name, DType::kBool, Shape::Scalar());
+    inputs.push_back(
+        AddNodeOrDie(graph_, {std::string("choice_") + name, "Switch", {x_, predicate}, {}, attrs, ""})->output(1));
+  }
+  Node* call = Call("First", "call", inputs);
+  ASSERT_TRUE(ExpandCalls(&graph_, {call}).ok());
+  const Node* gated = call->input(0).node();
+  EXPECT_EQ(gated->input(0), x_);
+  ASSERT_EQ(gated->num_control_inputs(), 1);
+  const Node* gate = *gated->control_inputs().begin();
+  EXPECT_EQ(gate->op(), "NoOp");
+  Outputs awaited;
+  for (const Node* anchor : gate->control_inputs()) awaited.push_back(anchor->input(0));
+  EXPECT_THAT(awaited, UnorderedElementsAre(inputs[1], inputs[2]));
+  EXPECT_TRUE(VerifyGraph(graph_).ok()) << VerifyGraph(graph_);
+}
+
 // As a call does: an effect does not come before what another argument waits for.
 TEST_F(InlineTest, EffectsWaitForAllArguments) {
   Define(
