@@ -17,8 +17,10 @@
 namespace nabla {
 namespace {
 
-// A guard of more literals gets a flag of its own.
+// A guard of more literals gets a flag of its own; while it is put together, only if there are very many, since less is
+// known of one that has parts with flags.
 constexpr size_t kMaxLiterals = 16;
+constexpr size_t kMaxPartLiterals = 256;
 
 using Kind = FrameAction::Kind;
 
@@ -172,8 +174,10 @@ class FramePlanner {
   // The node is alive if its data and control inputs are.
   GuardId InputGuard(const Node& node, int frame) {
     GuardId guard = ControlGuard(node, frame);
-    for (int i = 0; i < node.num_inputs(); ++i) guard = And(guard, GuardOf(ValueOf(node.input(i)), frame));
-    return guard;
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      guard = Limit(guards().And(guard, GuardOf(ValueOf(node.input(i)), frame)), kMaxPartLiterals);
+    }
+    return Limit(guard, kMaxLiterals);
   }
 
   GuardId ControlGuard(const Node& node, int frame) {
@@ -182,15 +186,14 @@ class FramePlanner {
     for (const Node* control : node.control_inputs()) {
       const int from = FrameOf(*control);
       const int scope = IsExit(*control) ? Parent(from) : from;
-      guard = And(guard, Relative(node_guards_[control->id()], scope, frame));
+      guard = Limit(guards().And(guard, Relative(node_guards_[control->id()], scope, frame)), kMaxPartLiterals);
     }
     return guard;
   }
 
-  // May add an action.
-  GuardId And(GuardId a, GuardId b) {
-    const GuardId guard = guards().And(a, b);
-    if (guards().literals(guard).size() <= kMaxLiterals) return guard;
+  // May add actions, which set a flag.
+  GuardId Limit(GuardId guard, size_t max_literals) {
+    if (guards().literals(guard).size() <= max_literals) return guard;
     const int32_t flag = guards().NewFlag();
     SetFlag(flag, 0, kUnguarded);
     SetFlag(flag, 1, guard);
@@ -281,7 +284,7 @@ class FramePlanner {
     Value value = ValueOf(node->input(0));
     value.scope = frame;
     for (int i = 0; i < 2; ++i) {
-      value.guard = And(guard, guards().Of(GuardTable::Literal(flag, i == 1)));
+      value.guard = Limit(guards().And(guard, guards().Of(GuardTable::Literal(flag, i == 1))), kMaxLiterals);
       ValueOf(node->output(i)) = value;
     }
     return absl::OkStatus();

@@ -89,19 +89,11 @@ absl::Status PushBackCompute(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-// As in TensorFlow, the operand element_shape counts for elements that were not set; of others, what the graph took
-// output `output` for holds.
-const Shape& Expected(const KernelContext& ctx, int output, const TensorList& list, int64_t index,
-                      const Shape& element_shape) {
-  return list[index].valid() ? ctx.node().output_shape(output) : element_shape;
-}
-
 absl::Status PopBackCompute(KernelContext& ctx) {
   NABLA_ASSIGN_OR_RETURN(const TensorList* list, ListInput(ctx, 0, ctx.output_dtype(1)));
   NABLA_ASSIGN_OR_RETURN(const Shape wanted, ReadElementShape(ctx.input(1)));
   if (list->size() == 0) return absl::InvalidArgumentError("there is nothing to take off an empty list");
-  const int64_t index = list->size() - 1;
-  NABLA_ASSIGN_OR_RETURN(Tensor last, ReadElement(ctx, *list, index, Expected(ctx, 1, *list, index, wanted)));
+  NABLA_ASSIGN_OR_RETURN(Tensor last, ReadElement(ctx, *list, list->size() - 1, wanted));
   Tensor handle = TakeVariants(ctx, 0);
   TensorList::TakeOrCopy(handle.data<Variant>())->PopBack();
   ctx.SetOutput(0, std::move(handle));
@@ -139,7 +131,9 @@ absl::Status GetItemCompute(KernelContext& ctx) {
   NABLA_ASSIGN_OR_RETURN(const TensorList* list, ListInput(ctx, 0, ctx.output_dtype(0)));
   NABLA_ASSIGN_OR_RETURN(const Shape wanted, ReadElementShape(ctx.input(2)));
   NABLA_ASSIGN_OR_RETURN(const int64_t index, ReadIndex(ctx.input(1), *list));
-  NABLA_ASSIGN_OR_RETURN(Tensor item, ReadElement(ctx, *list, index, Expected(ctx, 0, *list, index, wanted)));
+  // As in TensorFlow, element_shape counts for elements that were not set; of others, what the graph took it for holds.
+  const Shape& expected = (*list)[index].valid() ? ctx.node().output_shape(0) : wanted;
+  NABLA_ASSIGN_OR_RETURN(Tensor item, ReadElement(ctx, *list, index, expected));
   ctx.SetOutput(0, std::move(item));
   return absl::OkStatus();
 }
