@@ -172,7 +172,7 @@ class Engine {
   void Deliver(int index, int output, Gradient grad) {
     std::vector<Grads>& arrived = states_[index].arrived;
     if (arrived.empty()) arrived.resize(between_.ops()[index]->num_outputs());
-    arrived[output].push_back(std::move(grad));
+    arrived[output].push_back(grad);
   }
 
   absl::Status SeedYs() {
@@ -180,7 +180,7 @@ class Engine {
       const Gradient given = options_.grad_ys.empty() ? Gradient() : options_.grad_ys[i];
       NABLA_ASSIGN_OR_RETURN(Gradient grad_y, MakeGradY(ScopeFor(ys_[i].node()), ys_[i], given, static_cast<int>(i)));
       const int index = between_.IndexOf(ys_[i].node());
-      if (index >= 0) Deliver(index, ys_[i].index(), std::move(grad_y));
+      if (index >= 0) Deliver(index, ys_[i].index(), grad_y);
     }
     return scope_.status();
   }
@@ -226,14 +226,14 @@ class Engine {
       NABLA_ASSIGN_OR_RETURN(in_grads, Backpropagate(RuleScope(scope, op), op, inputs, std::move(out_grads)));
     }
     if (view_.IsEntry(op)) return scope_.status();
-    for (int i = 0; i < op->num_inputs(); ++i) Pass(inputs[i], op->input(i).index(), std::move(in_grads[i]));
+    for (int i = 0; i < op->num_inputs(); ++i) Pass(inputs[i], op->input(i).index(), in_grads[i]);
     return scope_.status();
   }
 
   // A use of an output of the op of that index, if it has one, hands back its gradient, if any.
   void Pass(int index, int output, Gradient grad) {
     if (index < 0) return;
-    if (!grad.none()) Deliver(index, output, std::move(grad));
+    if (!grad.none()) Deliver(index, output, grad);
     if (between_.Arrived(index)) ready_.push_back(index);
   }
 
@@ -269,9 +269,9 @@ class Engine {
       NABLA_ASSIGN_OR_RETURN(grads, LoopGradient(control_, frame, scope, exits, between, options_, body));
     }
     for (size_t k = 0; k < loop.variables.size(); ++k) {
-      PassOut(loop.variables[k].enter, std::move(grads.variables[k]));
+      PassOut(loop.variables[k].enter, grads.variables[k]);
     }
-    for (size_t i = 0; i < loop.invariants.size(); ++i) PassOut(loop.invariants[i], std::move(grads.invariants[i]));
+    for (size_t i = 0; i < loop.invariants.size(); ++i) PassOut(loop.invariants[i], grads.invariants[i]);
     return scope_.status();
   }
 
@@ -280,7 +280,7 @@ class Engine {
     const int index = between_.IndexOf(enter);
     if (index < 0) return;
     Output outside = enter->input(0);
-    Pass(between_.IndexOf(outside.node()), outside.index(), states_[index].is_stop ? Gradient() : std::move(grad));
+    Pass(between_.IndexOf(outside.node()), outside.index(), states_[index].is_stop ? Gradient() : grad);
   }
 
   // `inputs`: the indices of the ops that op's inputs come from.
@@ -336,7 +336,7 @@ class Engine {
       if (grad.is_slices()) {
         IndexedSlices slices = grad.slices();
         slices.values = ops::Identity(gate.Named("control_dependency"), slices.values);
-        grad = std::move(slices);
+        grad = slices;
       }
     }
   }
@@ -349,7 +349,7 @@ class Engine {
       Gradient grad;
       if (index >= 0 && !states_[index].done.empty()) grad = states_[index].done[x.index()];
       if (grad.none() && options_.unconnected == UnconnectedGradients::kZero) grad = ZerosFor(ScopeFor(x.node()), x);
-      results.push_back(std::move(grad));
+      results.push_back(grad);
     }
     NABLA_RETURN_IF_ERROR(scope_.status());
     return results;

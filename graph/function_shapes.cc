@@ -182,7 +182,7 @@ absl::Status CallShape(ShapeContext& c) {
 
 std::vector<Shape> WhileShapes(const ShapeContext& c) {
   const size_t count = c.outputs().size();
-  const std::vector<Shape> claimed = ClaimedShapes(c);
+  std::vector<Shape> claimed = ClaimedShapes(c);
   const auto* body = c.find_attr<FunctionRef>("body");
   if (AllHaveRank(claimed)) return claimed;
   if (c.graph() == nullptr || body == nullptr || static_cast<size_t>(c.num_inputs()) != count) return claimed;

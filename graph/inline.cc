@@ -310,6 +310,7 @@ absl::Status InlineCall(Graph* graph, Node* call, const FunctionRef& function, A
   } else {
     desc.op = "IdentityN";
     std::vector<DType> types;
+    types.reserve(call->num_outputs());
     for (int i = 0; i < call->num_outputs(); ++i) types.push_back(call->output_dtype(i));
     desc.attrs.Set("T", std::move(types));
   }

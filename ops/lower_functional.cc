@@ -38,7 +38,7 @@ class WaitFor : public Capture {
 
 // Nodes named "<node>/…", which wait for what `node` waits for, placed as it is.
 Scope ScopeOf(Node* node, bool among_control_flow) {
-  const Scope scope =
+  Scope scope =
       Scope(node->graph()).Absolute(node->name()).WithControl(node->control_inputs()).WithDevice(node->device());
   if (node->num_inputs() == 0 || !among_control_flow) return scope;
   const Output entered = ops::Identity(scope.Named("entered"), node->input(0));

@@ -294,6 +294,7 @@ class FramePlanner {
   absl::Status AddMerge(Node* node, int frame) {
     const int n = node->num_inputs();
     std::vector<GuardId> alive;
+    alive.reserve(n);
     for (int i = 0; i < n; ++i) alive.push_back(GuardOf(ValueOf(node->input(i)), frame));
     GuardId guard = guards().Or(alive);
     int32_t flag = -1;

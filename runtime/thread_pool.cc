@@ -33,7 +33,9 @@ thread_local Binding current;
 constexpr uintptr_t kLong = 1;
 
 uintptr_t Tagged(ThreadPool::Task* task) { return reinterpret_cast<uintptr_t>(task) | (task->is_long ? kLong : 0); }
-ThreadPool::Task* Untagged(uintptr_t task) { return reinterpret_cast<ThreadPool::Task*>(task & ~kLong); }
+ThreadPool::Task* Untagged(uintptr_t task) {
+  return reinterpret_cast<ThreadPool::Task*>(task & ~kLong);  // NOLINT(performance-no-int-to-ptr): the tag needs it
+}
 
 inline void Pause() {
 #if defined(__x86_64__)

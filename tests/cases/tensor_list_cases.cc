@@ -10,7 +10,7 @@ constexpr int kAnyShape = -1;
 
 Output ListOf(const Scope& scope, Output tensor) { return ops::TensorListFromTensor(scope, tensor, kAnyShape); }
 
-Output Reserved(const Scope& scope, Shape element_shape, int length, DType dtype) {
+Output Reserved(const Scope& scope, const Shape& element_shape, int length, DType dtype) {
   return ops::TensorListReserve(scope, Input(element_shape), length, dtype);
 }
 
