@@ -50,7 +50,7 @@ class GradientsTest : public ::testing::Test {
   }
 
   Output Double(double value) { return ops::Const(scope_, Tensor::Scalar(value)); }
-  Output Doubles(std::vector<double> values) { return ops::Const(scope_, Tensor::Vector<double>(values)); }
+  Output Doubles(const std::vector<double>& values) { return ops::Const(scope_, Tensor::Vector<double>(values)); }
 
   int CountOps(absl::string_view op) {
     int count = 0;

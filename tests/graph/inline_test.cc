@@ -321,6 +321,7 @@ TEST_F(InlineTest, EdgesAreBounded) {
   // Few inputs in many calls count as well.
   attrs.Set("N", 200);
   std::vector<Node*> calls;
+  calls.reserve(20);
   for (int i = 0; i < 20; ++i) {
     calls.push_back(AddNodeOrDie(graph_, {absl::StrCat("call", i), "Sums", Outputs(200, x_), {}, attrs, ""}));
   }
