@@ -187,6 +187,7 @@ TEST_F(LoopShapesTest, WhatTakesLongStaysAsItWas) {
   for (int i = 0; i < 59; ++i) shape.AddDim(1);
   shape.AddDim(2);
   std::vector<int32_t> rotation;
+  rotation.reserve(60);
   for (int i = 0; i < 60; ++i) rotation.push_back((i + 1) % 60);
   const Variable v = Open(Float(shape), "f");
   Output numbers = ops::Shape(scope_, v.inside);

@@ -202,7 +202,7 @@ TEST_F(FramesTest, DeadNodesHaveNoEffects) {
   const Output p = Given("p", DType::kBool);
   const Output count = ops::VarHandleOp(scope_.Named("count"), DType::kInt32, Shape::Scalar());
   const auto add = [&](int32_t k) {
-    return [this, count, k](const Scope& scope, const Outputs& in) {
+    return [count, k](const Scope& scope, const Outputs& in) {
       Node* done = ops::AssignAddVariableOp(scope, count, k);
       return ops::Identity(scope.WithControl({done}), in[0]);
     };
@@ -303,6 +303,7 @@ TEST_F(FramesTest, ConcurrentRuns) {
   const Outputs out = PowerLoop(scope_, "loop", n, x, Const(2.0f));
   Session session(&graph_, Threads(2));
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int run = 0; run < 50; ++run) {

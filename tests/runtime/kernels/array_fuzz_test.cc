@@ -57,6 +57,7 @@ class RandomCall {
     }
     NABLA_ASSIGN_OR_RETURN(Node* const node, graph.AddNode(std::move(desc)));
     std::vector<Shape> shapes;
+    shapes.reserve(node->num_outputs());
     for (int i = 0; i < node->num_outputs(); ++i) shapes.push_back(node->output_shape(i));
     return shapes;
   }

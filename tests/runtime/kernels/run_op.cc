@@ -54,8 +54,10 @@ absl::StatusOr<std::vector<Tensor>> RunOp(const std::string& op, const std::vect
   environment.resources = &resources;
 
   std::vector<Tensor> values;
+  values.reserve(inputs.size());
   for (const Tensor& input : inputs) values.push_back(options.in_place ? input.Clone() : input);
   std::vector<Tensor*> pointers;
+  pointers.reserve(values.size());
   for (Tensor& value : values) pointers.push_back(&value);
   std::vector<Tensor> outputs(node->num_outputs());
   KernelContext ctx(environment, node, pointers.data(), static_cast<int>(pointers.size()), outputs.data(),
