@@ -100,6 +100,7 @@ TEST_F(LoopShapesTest, WhatChangesIsUnknown) {
 TEST_F(LoopShapesTest, WeakeningGoesFromVariableToVariable) {
   // A shape arrives at the first variable only in the 100th trip.
   std::vector<Variable> variables;
+  variables.reserve(100);
   for (int i = 0; i < 100; ++i) variables.push_back(Open(Float({2, 7}), "f"));
   for (int i = 0; i < 99; ++i) Close(variables[i], variables[i + 1].inside);
   Close(variables[99], Invariant(Float({3, 7}), "f"));
