@@ -53,13 +53,17 @@ absl::Status CheckFrames(const ControlState& control, int frame, const Outputs& 
 }
 
 // A loop is differentiated in the course of the one around it, so their depth is that of the stack.
-absl::Status CheckNesting(const ControlState& control) {
+absl::Status CheckNesting(const ControlState& control, const BetweenOps& between) {
+  const std::vector<Frame>& frames = control.flow().frames;
   std::vector<int> depths;
-  for (const Frame& frame : control.flow().frames) {
-    depths.push_back(frame.parent < 0 ? 1 : depths[frame.parent] + 1);
-    if (depths.back() <= kMaxNestedLoops) continue;
-    return absl::UnimplementedError(absl::StrCat("Gradients: loop '", frame.name, "' is inside of ", kMaxNestedLoops,
-                                                 " others, more than can be differentiated"));
+  depths.reserve(frames.size());
+  for (const Frame& frame : frames) depths.push_back(frame.parent < 0 ? 1 : depths[frame.parent] + 1);
+  for (const Node* op : between.ops()) {
+    const int frame = control.FrameOf(op);
+    if (frame < 0 || depths[frame] <= kMaxNestedLoops) continue;
+    return absl::UnimplementedError(absl::StrCat("Gradients: loop '", frames[frame].name, "' is inside of ",
+                                                 depths[frame] - 1, " others, at most ", kMaxNestedLoops - 1,
+                                                 " can be differentiated"));
   }
   const Node* const node = control.contexts().given_up_at();
   if (node == nullptr) return absl::OkStatus();
@@ -390,7 +394,7 @@ absl::StatusOr<Grads> Gradients(const Scope& scope, const Outputs& ys, const Out
   BetweenOps between(ys, xs);
   if (!between.HasControlFlow()) return Engine(inside, ys, xs, options, std::move(between), {}, nullptr).Run();
   ControlState control(inside);
-  NABLA_RETURN_IF_ERROR(CheckNesting(control));
+  NABLA_RETURN_IF_ERROR(CheckNesting(control, between));
   const FrameView view{&control, control.FrameOf(ys[0])};
   NABLA_RETURN_IF_ERROR(CheckFrames(control, view.frame, ys, "ys"));
   NABLA_RETURN_IF_ERROR(CheckFrames(control, view.frame, xs, "xs"));

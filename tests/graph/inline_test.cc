@@ -47,6 +47,16 @@ class InlineTest : public ::testing::Test {
     return AddNodeOrDie(graph_, {name, function, std::move(inputs), std::move(control), {}, ""});
   }
 
+  // x_, chosen by a placeholder `predicate`, which is made if it is not there.
+  Node* Choice(const std::string& name, const std::string& predicate) {
+    Node* node = graph_.FindNode(predicate);
+    const Output p =
+        node == nullptr ? AddPlaceholder(graph_, predicate, DType::kBool, Shape::Scalar()) : node->output(0);
+    AttrMap attrs;
+    attrs.Set("T", DType::kFloat);
+    return AddNodeOrDie(graph_, {name, "Switch", {x_, p}, {}, attrs, ""});
+  }
+
   Graph graph_{&SmallOps()};
   Output x_ = AddPlaceholder(graph_, "x", DType::kFloat, Shape({2}));
 };
@@ -160,10 +170,7 @@ TEST_F(InlineTest, InABranchWhatHasNoInputsIsDeadWhereTheCallIs) {
       "signature { name: 'One' input_arg { name: 'a' type: DT_FLOAT } output_arg { name: 'b' type: DT_FLOAT } } "
       "node_def { name: 'c' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { "
       "tensor { dtype: DT_FLOAT tensor_shape { } float_val: 1 } } } } ret { key: 'b' value: 'c:output:0' }");
-  const Output p = AddPlaceholder(graph_, "p", DType::kBool, Shape::Scalar());
-  AttrMap attrs;
-  attrs.Set("T", DType::kFloat);
-  Node* choice = AddNodeOrDie(graph_, {"choice", "Switch", {x_, p}, {}, attrs, ""});
+  Node* choice = Choice("choice", "p");
   Node* call = Call("One", "call", {choice->output(1)});
   ASSERT_TRUE(ExpandCalls(&graph_, {call}).ok());
   const Node* constant = graph_.FindNode("call/c");
@@ -178,11 +185,8 @@ TEST_F(InlineTest, InABranchInputsFromOutsideWaitForThoseFromInside) {
   Define(
       "signature { name: 'First' input_arg { name: 'a' type: DT_FLOAT } input_arg { name: 'c' type: DT_FLOAT } "
       "output_arg { name: 'b' type: DT_FLOAT } } ret { key: 'b' value: 'a' }");
-  const Output p = AddPlaceholder(graph_, "p", DType::kBool, Shape::Scalar());
-  AttrMap attrs;
-  attrs.Set("T", DType::kFloat);
-  Node* choice = AddNodeOrDie(graph_, {"choice", "Switch", {x_, p}, {}, attrs, ""});
-  Node* same = AddNodeOrDie(graph_, {"same", "Switch", {x_, p}, {}, attrs, ""});
+  Node* choice = Choice("choice", "p");
+  Node* same = Choice("same", "p");
   // Both from one branch: nothing is added.
   Node* inside = Call("First", "inside", {choice->output(1), same->output(1)});
   const int nodes = graph_.num_nodes();
@@ -203,14 +207,7 @@ TEST_F(InlineTest, InTwoBranchesAllInputsWaitForBoth) {
   Define(
       "signature { name: 'First' input_arg { name: 'a' type: DT_FLOAT } input_arg { name: 'c' type: DT_FLOAT } "
       "input_arg { name: 'd' type: DT_FLOAT } output_arg { name: 'b' type: DT_FLOAT } } ret { key: 'b' value: 'a' }");
-  AttrMap attrs;
-  attrs.Set("T", DType::kFloat);
-  Outputs inputs = {x_};
-  for (const char* name : {"p", "q"}) {
-    const Output predicate = AddPlaceholder(graph_, name, DType::kBool, Shape::Scalar());
-    inputs.push_back(
-        AddNodeOrDie(graph_, {std::string("choice_") + name, "Switch", {x_, predicate}, {}, attrs, ""})->output(1));
-  }
+  const Outputs inputs = {x_, Choice("first", "p")->output(1), Choice("second", "q")->output(1)};
   Node* call = Call("First", "call", inputs);
   ASSERT_TRUE(ExpandCalls(&graph_, {call}).ok());
   const Node* gated = call->input(0).node();

@@ -252,6 +252,10 @@ TEST_F(MalformedFramesTest, OnlyWhatIsImportedIsBlamed) {
   EXPECT_THAT(error("a Placeholder\nb Placeholder\np Placeholder:bool\nside Switch a p\nbad Add side b\n",
                     {{"a", "same"}, {"b", "x"}, {"p", "less"}}),
               HasSubstr("'bad' (op Add) has inputs from the frames 'the root' and 'f'"));
+  // A frame that was there may have its Exit there; a new one must bring its own.
+  EXPECT_EQ(import("a Placeholder\nmore Enter@f a\n", {{"a", "x"}}), absl::OkStatus());
+  EXPECT_THAT(error("y Placeholder\nother Enter@g y\n", {{"y", "x"}}),
+              HasSubstr("'other' (op Enter) opens the frame 'g', which nothing leaves"));
 }
 
 // Changes one thing of the graph: an edge, an op, a frame.
