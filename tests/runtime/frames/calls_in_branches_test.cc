@@ -114,5 +114,47 @@ TEST_F(CallsInBranchesTest, OpsThatCallFunctions) {
       ops::StatelessWhile(scope_, in, FunctionRef{small.name(), nullptr}, FunctionRef{next.name(), nullptr})[0], 11.0f);
 }
 
+// More conditions than are kept apart for a node or a call.
+TEST_F(CallsInBranchesTest, WithInputsFromManyBranches) {
+  for (const int n : {20, 150}) {
+    std::vector<Output> predicates;
+    Inputs inputs = {x_};
+    std::vector<Function::Argument> arguments = {{DType::kFloat, Shape::Scalar()}};
+    for (int i = 0; i < n; ++i) {
+      Output predicate = ops::Placeholder(scope_, DType::kBool, {.shape = Shape::Scalar()});
+      predicates.push_back(predicate);
+      // Of some it takes a long way to see which one it is.
+      for (int k = 0; k < (i % 50 == 7 ? 1100 : 1); ++k) predicate = ops::Identity(scope_, predicate);
+      inputs.push_back(ops::Switch(scope_, x_, predicate).output_true);
+      arguments.push_back({DType::kFloat, Shape::Scalar()});
+    }
+    const Function f = Function::Build(
+        scope_, "f", arguments, [](const Scope& body, const Outputs&) { return Outputs{EightFromConstants(body)}; });
+    const Function g =
+        Function::Build(scope_, "g", {{DType::kFloat, Shape::Scalar()}, {DType::kFloat, Shape::Scalar()}},
+                        [](const Scope& body, const Outputs&) { return Outputs{EightFromConstants(body)}; });
+    const Output of_branches = f.Call(scope_, inputs)[0];
+    const Output of_their_sum = g.Call(scope_, {x_, ops::AddN(scope_, inputs)})[0];
+    ASSERT_TRUE(scope_.ok()) << scope_.status();
+    for (const bool optimise : {true, false}) {
+      SessionOptions options;
+      if (!optimise) options.disabled_passes = {"all"};
+      Session session(&graph_, options);
+      for (const int dead : {-1, 0, 7, n / 2, n - 1}) {
+        Feeds feeds = {{x_, Tensor::Scalar(3.0f)}};
+        for (int i = 0; i < n; ++i) feeds.push_back({predicates[i], Tensor::Scalar(i != dead)});
+        for (const Output result : {of_branches, of_their_sum}) {
+          std::vector<Tensor> out;
+          const absl::Status status = session.Run(feeds, {result}, &out);
+          EXPECT_EQ(status.ok(), dead < 0) << n << " branches, " << dead << " not taken: " << status;
+          if (status.ok()) {
+            EXPECT_EQ(out[0].scalar<float>(), 8.0f);
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace nabla
