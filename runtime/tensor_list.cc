@@ -1,11 +1,15 @@
 #include "nabla/runtime/tensor_list.h"
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 
 namespace nabla {
+
+TensorList::TensorList(DType element_dtype, Shape element_shape, int64_t max_num_elements)
+    : element_dtype_(element_dtype), element_shape_(std::move(element_shape)), max_num_elements_(max_num_elements) {}
 
 // Lists may hold lists that hold lists …, and each level would recurse to destroy the next. So whatever dies while a
 // list is being destroyed is put aside, to be destroyed by the outermost.

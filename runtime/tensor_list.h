@@ -32,8 +32,7 @@ class TensorList : public VariantValue {
   static constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
 
   // No elements. `max_num_elements` is what pushes may lead to; -1 for any number.
-  TensorList(DType element_dtype, Shape element_shape, int64_t max_num_elements = -1)
-      : element_dtype_(element_dtype), element_shape_(std::move(element_shape)), max_num_elements_(max_num_elements) {}
+  TensorList(DType element_dtype, Shape element_shape, int64_t max_num_elements = -1);
   TensorList(const TensorList&) = default;
   TensorList(TensorList&&) = default;
   TensorList& operator=(const TensorList&) = delete;

@@ -77,7 +77,8 @@ TEST_P(SessionDenormalsTest, EveryThreadDoesAsItIsTold) {
   const Output y = ops::Mul(scope_, x, ops::Const(scope_, 0.5f));
   // What nobody computes with is not changed.
   const Output same = ops::Identity(scope_, x);
-  const Tensor tiny = Tensor::Vector<float>(std::vector<float>(kSize, kTiny));
+  Tensor tiny(DType::kFloat, {kSize});
+  std::fill_n(tiny.data<float>(), kSize, kTiny);
   for (const bool flush : {true, false}) {
     const std::vector<Tensor> out = Run(flush, {{x, tiny}}, {y, same});
     ASSERT_EQ(out.size(), 2);
