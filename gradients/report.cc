@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <queue>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -54,9 +55,9 @@ NodeSet DependingOn(const Outputs& xs, const NodeSet& among) {
   return seen;
 }
 
-// The inputs to which the rule of `op` gives a gradient: asked of a copy of the op in a graph of its own. All of them
-// if the copy cannot be made, as of a function's call.
-std::vector<bool> InputsWithGradient(const Node* op) {
+// The inputs to which the rule of `op` gives a gradient when the outputs in `reached` have one: asked of a copy of the
+// op in a graph of its own. All of them if the copy cannot be made, as of a function's call.
+std::vector<bool> InputsWithGradient(Node* op, const absl::flat_hash_set<Output>& reached) {
   std::vector<bool> result(op->num_inputs(), true);
   Graph scratch;
   Scope scope(&scratch);
@@ -79,7 +80,7 @@ std::vector<bool> InputsWithGradient(const Node* op) {
   if (!copy.ok() || !scope.ok()) return result;
   Grads out_grads;
   for (int i = 0; i < op->num_outputs(); ++i) {
-    const bool may = IsBackpropagatable(op->output_dtype(i));
+    const bool may = IsBackpropagatable(op->output_dtype(i)) && reached.contains(op->output(i));
     out_grads.push_back(may ? Gradient(stand_in(op->output_dtype(i), op->output_shape(i))) : Gradient());
   }
   absl::StatusOr<Grads> grads = ApplyGradientRule(scope, *copy, std::move(out_grads), {});
@@ -98,8 +99,16 @@ class Backtrace {
  public:
   Backtrace(const Outputs& ys, const Outputs& stop_gradients, const NodeSet& depending) : depending_(depending) {
     for (Output stop : stop_gradients) stops_.insert(stop.node());
+    PlaceNodes(ys);
     for (Output y : ys) Reach(y);
-    for (size_t next = 0; next < queue_.size(); ++next) Visit(queue_[next]);
+    while (!queue_.empty()) {
+      Node* const op = queue_.top().second;
+      queue_.pop();
+      Visit(op);
+    }
+    std::stable_sort(cuts_.begin(), cuts_.end(), [this](const GradientCut& a, const GradientCut& b) {
+      return places_[a.consumer].distance < places_[b.consumer].distance;
+    });
   }
 
   bool Reached(Output x) const { return reached_.contains(x); }
@@ -107,9 +116,49 @@ class Backtrace {
   const std::vector<GradientCut>& cuts() const { return cuts_; }
 
  private:
+  struct Place {
+    int order = -1;    // below that of all consumers, but for loops
+    int distance = 0;  // from ys
+  };
+
+  void PlaceNodes(const Outputs& ys) {
+    std::vector<Node*> queue;
+    const auto find = [&](Node* node, int distance) {
+      if (node != nullptr && depending_.contains(node) && places_.try_emplace(node, Place{-1, distance}).second) {
+        queue.push_back(node);
+      }
+    };
+    for (Output y : ys) find(y.node(), 0);
+    for (size_t next = 0; next < queue.size(); ++next) {
+      for (int i = 0; i < queue[next]->num_inputs(); ++i) {
+        find(queue[next]->input(i).node(), places_[queue[next]].distance + 1);
+      }
+    }
+    // Depth first, in which a node ends behind its inputs.
+    constexpr int kOpen = -2;
+    int ended = 0;
+    std::vector<Node*> stack(queue.rbegin(), queue.rend());
+    while (!stack.empty()) {
+      Node* const node = stack.back();
+      int& order = places_[node].order;
+      if (order != -1) {
+        stack.pop_back();
+        if (order == kOpen) order = ended++;
+        continue;
+      }
+      order = kOpen;
+      for (int i = 0; i < node->num_inputs(); ++i) {
+        Node* const source = node->input(i).node();
+        const auto place = places_.find(source);
+        if (place != places_.end() && place->second.order == -1) stack.push_back(source);
+      }
+    }
+  }
+
   void Reach(Output tensor) {
     reached_.insert(tensor);
-    if (depending_.contains(tensor.node()) && visited_.insert(tensor.node()).second) queue_.push_back(tensor.node());
+    Node* const node = tensor.node();
+    if (depending_.contains(node) && visited_.insert(node).second) queue_.emplace(places_[node].order, node);
   }
 
   void Visit(Node* op) {
@@ -129,7 +178,7 @@ class Backtrace {
       } else if (!IsBackpropagatable(input.dtype())) {
         cuts_.push_back({Kind::kDType, input, op, i});
       } else {
-        if (has_gradient.empty()) has_gradient = InputsWithGradient(op);
+        if (has_gradient.empty()) has_gradient = InputsWithGradient(op, reached_);
         if (has_gradient[i]) {
           Reach(input);
         } else {
@@ -143,7 +192,9 @@ class Backtrace {
   NodeSet stops_;
   NodeSet visited_;
   absl::flat_hash_set<Output> reached_;
-  std::vector<Node*> queue_;
+  absl::flat_hash_map<const Node*, Place> places_;
+  // Consumers before what they read, so that it is known then which of its outputs have a gradient.
+  std::priority_queue<std::pair<int, Node*>> queue_;
   std::vector<GradientCut> cuts_;
 };
 

@@ -123,6 +123,18 @@ TEST_F(ReportTest, AnotherOutputOfTheSameOp) {
   EXPECT_FALSE(report.connected);
 }
 
+TEST_F(ReportTest, AnOutputThatIsNotUsedHasNoGradientToPassOn) {
+  Output other = ops::Placeholder(scope_, DType::kFloat, {.shape = {3}});
+  Outputs both = ops::IdentityN(scope_.Named("both"), {x_, other});
+  const GradientReport report = Explain({ops::Tanh(scope_, both[1])}, x_);
+  EXPECT_TRUE(report.connected);
+  EXPECT_EQ(report.Reason(), "op IdentityN (node 'both') gives its input 0, 'x:0', no gradient");
+  // Found later than the other, which is nearer to ys.
+  Output y = both[1] * ops::Tanh(scope_, ops::Tanh(scope_, both[0]));
+  EXPECT_TRUE(Explain({y}, x_).has_gradient);
+  EXPECT_TRUE(Explain({y}, other).has_gradient);
+}
+
 TEST_F(ReportTest, ManyCutsAreCounted) {
   Inputs terms;
   for (int i = 0; i < 6; ++i) terms.push_back(ops::StopGradient(scope_.Named(absl::StrCat("s", i)), x_));
