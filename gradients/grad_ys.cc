@@ -44,11 +44,14 @@ absl::StatusOr<Gradient> Ones(const Scope& scope, Output y, const std::string& n
     return absl::InvalidArgumentError(absl::StrCat("Gradients of complex tensors must set grad_ys (y '", y.name(),
                                                    "' is ", DTypeName(y.dtype()), ")"));
   }
-  if (!IsReal(BaseDType(y.dtype()))) {
+  // A bool passes nothing on, but may stand beside ys that do.
+  const bool is_bool = BaseDType(y.dtype()) == DType::kBool;
+  if (!IsReal(BaseDType(y.dtype())) && !is_bool) {
     return absl::InvalidArgumentError(absl::StrCat("Gradients: '", y.name(), "' of type ", DTypeName(y.dtype()),
                                                    " must be numeric to obtain a default gradient"));
   }
-  Output one = ops::Const(scope.Named(name), 1, BaseDType(y.dtype()));
+  Output one = is_bool ? ops::Const(scope.Named(name), Tensor::Scalar(true))
+                       : ops::Const(scope.Named(name), 1, BaseDType(y.dtype()));
   if (y.shape().IsScalar()) return Gradient(one);
   return Gradient(ops::Fill(scope, y.shape().IsFullyDefined() ? Input(y.shape()) : ops::Shape(scope, y), one));
 }

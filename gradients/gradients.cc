@@ -73,7 +73,10 @@ absl::Status CheckNesting(const ControlState& control, const BetweenOps& between
 
 Output ZerosFor(const Scope& scope, Output x) {
   if (x.dtype() != DType::kResource) return ops::ZerosLike(scope, x);
-  return ops::ZerosLike(scope, ops::ReadVariableOp(scope, x, FindResource(x).dtype));
+  const ResourceInfo variable = FindResource(x);
+  // The variable may have no value yet.
+  if (variable.shape.IsFullyDefined()) return ops::Fill(scope, variable.shape, ops::Const(scope, 0, variable.dtype));
+  return ops::ZerosLike(scope, ops::ReadVariableOp(scope, x, variable.dtype));
 }
 
 bool HasAny(const Grads& grads) {

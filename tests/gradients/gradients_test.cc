@@ -266,6 +266,15 @@ TEST_F(GradientsTest, ComplexYsNeedGradYs) {
   EXPECT_THAT(std::string(Refusal({x * x}, {x}).message()), HasSubstr("must set grad_ys"));
 }
 
+TEST_F(GradientsTest, BoolYsMayStandBesideOthers) {
+  Output x = Doubles({1, 2});
+  Output above = ops::Greater(scope_, x, Double(1.5));
+  EXPECT_THAT(Values(Differentiate({x * x, above}, {x})[0].dense()), ElementsAre(2, 4));
+  EXPECT_TRUE(Differentiate({above}, {x})[0].none());
+  const Gradient itself = Differentiate({above}, {above})[0];
+  EXPECT_EQ(itself.dense().dtype(), DType::kBool);
+}
+
 TEST_F(GradientsTest, OtherGraphsAndEmptyListsAreErrors) {
   Graph other;
   Scope other_scope(&other);
