@@ -46,6 +46,26 @@ absl::string_view DotStyle(const Node& node) {
   return "";
 }
 
+// Where protobuf prints -0, which it would read as the integer 0, makes it -0.0.
+void KeepNegativeZeros(std::string* json) {
+  if (json->find("-0") == std::string::npos) return;
+  std::string kept;
+  bool in_string = false;
+  for (size_t i = 0; i < json->size(); ++i) {
+    const char c = (*json)[i];
+    kept += c;
+    if (c == '"') in_string = !in_string;
+    if (in_string && c == '\\') kept += (*json)[++i];
+    const bool is_zero = !in_string && c == '-' && (*json)[i + 1] == '0';
+    const char next = is_zero && i + 2 < json->size() ? (*json)[i + 2] : ',';
+    if (is_zero && next != '.' && next != 'e' && next != 'E') {
+      kept += "0.0";
+      ++i;
+    }
+  }
+  *json = std::move(kept);
+}
+
 absl::Status ToJson(const google::protobuf::Message& message, std::string* json) {
   using google::protobuf::util::TypeResolver;
   constexpr char kUrl[] = "type.googleapis.com";
@@ -63,7 +83,10 @@ absl::Status ToJson(const google::protobuf::Message& message, std::string* json)
   print.add_whitespace = true;
   const auto status = google::protobuf::util::BinaryToJsonString(
       resolver, absl::StrCat(kUrl, "/", message.GetDescriptor()->full_name()), bytes, json, print);
-  if (status.ok()) return absl::OkStatus();
+  if (status.ok()) {
+    KeepNegativeZeros(json);
+    return absl::OkStatus();
+  }
   const google::protobuf::StringPiece text = status.message();
   return absl::InternalError(
       absl::StrCat("the graph has no JSON form: ", OneLine(absl::string_view(text.data(), text.size()))));

@@ -71,7 +71,8 @@ absl::StatusOr<Output> Graph::FindOutput(absl::string_view tensor_name) const {
   }
   if (index >= node->num_outputs()) {
     return absl::InvalidArgumentError(absl::StrCat("there is no tensor '", name, ":", index, "': node '", name,
-                                                   "' (op ", node->op(), ") has ", node->num_outputs(), " outputs"));
+                                                   "' (op ", node->op(), ") has ", node->num_outputs(),
+                                                   node->num_outputs() == 1 ? " output" : " outputs"));
   }
   return node->output(index);
 }

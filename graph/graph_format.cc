@@ -121,6 +121,8 @@ absl::StatusOr<GraphFormat> DetectGraphFormat(absl::string_view begin) {
   if (has_control) return GraphFormat::kBinary;
   const size_t first = begin.find_first_not_of(" \t\r\n");
   if (first != absl::string_view::npos && begin[first] == '{') return GraphFormat::kJson;
+  // A binary one without control characters would have to begin with a node, whose tag is "\n".
+  if (first != absl::string_view::npos && begin[0] != '\n') return GraphFormat::kText;
   return LooksLikeText(begin) ? GraphFormat::kText : GraphFormat::kBinary;
 }
 

@@ -348,7 +348,11 @@ std::string FormatStrings(const std::vector<std::string>& strings) {
 }
 
 absl::Status CheckType(const AttrSpec& spec, DType dtype) {
-  if (!IsKnown(dtype) || IsRef(dtype)) {
+  if (IsKnown(dtype) && IsRef(dtype)) {
+    return absl::InvalidArgumentError(absl::StrCat("attr '", spec.name, "' is a reference to ",
+                                                   DTypeName(BaseDType(dtype)), ", a type that is not supported"));
+  }
+  if (!IsKnown(dtype)) {
     return absl::InvalidArgumentError(
         absl::StrCat("attr '", spec.name, "' is ", static_cast<int>(dtype), ", which is no dtype"));
   }

@@ -3,6 +3,7 @@
 #include <dirent.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -158,6 +159,32 @@ TEST_F(ExportTest, JsonIsThatOfTheWholeGraph) {
       EXPECT_EQ(again.num_nodes(), graph->num_nodes());
     }
   }
+}
+
+TEST_F(ExportTest, JsonKeepsNegativeZeros) {
+  const std::string name = "-0, \\\"-0\\";
+  AttrMap attrs;
+  attrs.Set("dtype", DType::kDouble);
+  const Tensor values = Tensor::Vector<double>({-0.0, 0.0, -0.5, -1e-300, -10, -0.0});
+  attrs.Set("value", values);
+  attrs.Set("_float", -0.0f);
+  attrs.Set("_text", name);
+  AddNodeOrDie(graph_, {"zeros", "Const", {}, {}, attrs, ""});
+  const std::string path = absl::StrCat(::testing::TempDir(), "/zeros.json");
+  ASSERT_TRUE(ExportGraphFile(graph_, {}, path).ok());
+  Graph again(&SmallOps());
+  const absl::Status status = ImportGraphDefFile(path, {}, &again);
+  ASSERT_TRUE(status.ok()) << status;
+  const Node* node = again.FindNode("zeros");
+  ASSERT_NE(node, nullptr);
+  const Tensor read = node->GetAttr<Tensor>("value");
+  ASSERT_EQ(read.num_elements(), 6);
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(read.data<double>()[i], values.data<double>()[i]);
+    EXPECT_EQ(std::signbit(read.data<double>()[i]), i != 1) << i;
+  }
+  EXPECT_TRUE(std::signbit(node->GetAttr<float>("_float")));
+  EXPECT_EQ(node->GetAttr<std::string>("_text"), name);
 }
 
 TEST_F(ExportTest, FailureLeavesNoFile) {

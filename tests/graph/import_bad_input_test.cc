@@ -66,7 +66,7 @@ TEST(BadInputTest, OtherFormats) {
   EXPECT_THAT(Error(absl::string_view("\x08\x01\x12\x04\x0a\x02\x08\x01", 8)),
               HasSubstr("is a SavedModel, expected a GraphDef"));
   EXPECT_THAT(Error(absl::string_view("\x08\x07\x12\x07pytorch", 11)), HasSubstr("some other protobuf message"));
-  EXPECT_FALSE(ImportAndShow("Some prose, which begins with a word.\n").ok());
+  EXPECT_THAT(Error("Some prose, which begins with a word.\n"), HasSubstr("<memory>: line 1 column 6: "));
   EXPECT_FALSE(ImportAndShow(std::string(1000, '\0')).ok());
   EXPECT_FALSE(ImportAndShow(std::string(1000, '\xff')).ok());
   EXPECT_FALSE(ImportAndShow("   \n\n  ").ok());
