@@ -31,6 +31,8 @@ absl::Status ExportGraphDefStream(const Graph& graph, const ExportOptions& optio
 // By the path's extension: .pb (binary), .pbtxt (text), .json, .dot (Graphviz). Written to a temporary file beside
 // it and renamed, so a failure leaves no half file.
 absl::Status ExportGraphFile(const Graph& graph, const ExportOptions& options, const std::string& path);
+// InvalidArgument if the path's extension is none of these.
+absl::Status CheckGraphFileName(absl::string_view path);
 
 }  // namespace nabla
 

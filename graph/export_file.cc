@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "nabla/graph/error_text.h"
 #include "nabla/graph/export_walk.h"
+#include "nabla/graph/status_macros.h"
 
 namespace nabla {
 namespace {
@@ -29,17 +30,25 @@ constexpr Format kFormats[] = {
     {".dot", WriteGraphDot},
 };
 
+// nullptr if the name gives no format.
+Writer WriterFor(absl::string_view path) {
+  for (const Format& format : kFormats) {
+    if (absl::EndsWithIgnoreCase(path, format.extension)) return format.write;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
+absl::Status CheckGraphFileName(absl::string_view path) {
+  if (WriterFor(path) != nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": the name gives no format, expected it to end in .pb, .pbtxt, .json or .dot"));
+}
+
 absl::Status ExportGraphFile(const Graph& graph, const ExportOptions& options, const std::string& path) {
-  Writer write = nullptr;
-  for (const Format& format : kFormats) {
-    if (absl::EndsWithIgnoreCase(path, format.extension)) write = format.write;
-  }
-  if (write == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": the name gives no format, expected it to end in .pb, .pbtxt, .json or .dot"));
-  }
+  NABLA_RETURN_IF_ERROR(CheckGraphFileName(path));
+  const Writer write = WriterFor(path);
   static std::atomic<int> counter{0};
   const std::string unfinished = absl::StrCat(path, ".", getpid(), "-", counter++, ".tmp");
   const auto system_error = [&](const char* what) {

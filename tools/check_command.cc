@@ -122,7 +122,7 @@ absl::Status CompareGradients(Graph* graph, const CheckFlags& flags) {
   for (const Gradient& grad : grads) dense.push_back(ToDense(scope, grad));
   NABLA_RETURN_IF_ERROR(scope.status());
   Session session(graph);
-  const DifferenceOptions options = {flags.samples, flags.step, flags.tolerance};
+  const DifferenceOptions options = {flags.samples, flags.step.value_or(0), flags.tolerance.value_or(0)};
   int different = 0;
   for (size_t i = 0; i < xs.size(); ++i) {
     if (!dense[i]) {
@@ -155,6 +155,9 @@ absl::Status CompareGradients(Graph* graph, const CheckFlags& flags) {
 absl::Status CheckCommand(const CheckFlags& flags) {
   if (flags.ys.empty() != flags.xs.empty()) return UsageError("--ys and --xs go together");
   if (flags.samples < 1) return UsageError("--samples must be at least 1");
+  for (const auto& [name, value] : {std::pair("--step", flags.step), std::pair("--tolerance", flags.tolerance)}) {
+    if (value && !(*value > 0 && std::isfinite(*value))) return UsageError(absl::StrCat(name, " must be above 0"));
+  }
   Graph graph;
   NABLA_RETURN_IF_ERROR(ImportGraphDefFile(flags.graph, {}, &graph));
   const std::vector<std::string> problems = FindProblems(graph);

@@ -2,6 +2,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/cord.h"
+#include "nabla/graph/export.h"
 #include "nabla/graph/status_macros.h"
 
 namespace nabla::tools {
@@ -26,6 +27,24 @@ absl::StatusOr<Outputs> FindOutputs(const Graph& graph, const std::vector<std::s
     outputs.push_back(output);
   }
   return outputs;
+}
+
+absl::StatusOr<std::vector<Node*>> FindNodes(const Graph& graph, const std::vector<std::string>& names) {
+  std::vector<Node*> nodes;
+  for (const std::string& name : names) {
+    Node* node = graph.FindNode(name);
+    if (node == nullptr) {
+      NABLA_ASSIGN_OR_RETURN(Output output, graph.FindOutput(name));
+      node = output.node();
+    }
+    nodes.push_back(node);
+  }
+  return nodes;
+}
+
+absl::Status CheckOut(const std::string& path) {
+  const absl::Status status = CheckGraphFileName(path);
+  return status.ok() ? status : UsageError(status.message());
 }
 
 }  // namespace nabla::tools

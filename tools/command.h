@@ -2,6 +2,7 @@
 #ifndef NABLA_TOOLS_COMMAND_H_
 #define NABLA_TOOLS_COMMAND_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct RunFlags {
   std::string graph;
   std::vector<std::string> feeds;    // NAME=VALUE or NAME=@FILE.npy
   std::vector<std::string> fetches;  // tensor names
-  std::vector<std::string> targets;  // node names
+  std::vector<std::string> targets;  // nodes or tensors
   std::string out;                   // folder for .npy files, or ""
   int threads = 0;
   int repeat = 1;
@@ -51,8 +52,7 @@ struct CheckFlags {
   std::vector<std::string> ys, xs;
   std::vector<std::string> feeds;
   int samples = 16;
-  double step = 0;       // 0: by dtype
-  double tolerance = 0;  // 0: by dtype
+  std::optional<double> step, tolerance;  // none: by dtype
 };
 absl::Status CheckCommand(const CheckFlags& flags);
 
@@ -64,6 +64,10 @@ bool IsUsageError(const absl::Status& status);
 
 // The outputs of those names.
 absl::StatusOr<Outputs> FindOutputs(const Graph& graph, const std::vector<std::string>& names);
+// The nodes of those names, which may also be tensors' names.
+absl::StatusOr<std::vector<Node*>> FindNodes(const Graph& graph, const std::vector<std::string>& names);
+// A usage error if no format of graphs has the path's extension.
+absl::Status CheckOut(const std::string& path);
 
 }  // namespace nabla::tools
 

@@ -7,6 +7,7 @@
 namespace nabla::tools {
 
 absl::Status ConvertCommand(const ConvertFlags& flags) {
+  NABLA_RETURN_IF_ERROR(CheckOut(flags.out));
   Graph graph;
   NABLA_RETURN_IF_ERROR(ImportGraphDefFile(flags.in, {.allow_unsupported = true}, &graph));
   return ExportGraphFile(graph, {}, flags.out);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <complex>
+#include <limits>
+#include <type_traits>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
@@ -128,6 +131,27 @@ bool ParseFloating(const std::string& text, T* value) {
   return true;
 }
 
+// "1.5", "2j", "-1e3+2.5j".
+template <typename T>
+bool ParseComplex(const std::string& text, std::complex<T>* value) {
+  absl::string_view real = text, imaginary = "0";
+  if (absl::ConsumeSuffix(&real, "j")) {
+    // The sign between the parts is the last that is no exponent's.
+    size_t sign = real.size();
+    while (sign > 0) {
+      --sign;
+      const bool is_sign = real[sign] == '+' || real[sign] == '-';
+      if (is_sign && (sign == 0 || absl::ascii_tolower(real[sign - 1]) != 'e')) break;
+    }
+    imaginary = real.substr(sign);
+    real = sign == 0 ? "0" : real.substr(0, sign);
+  }
+  T parts[2];
+  if (!ParseFloating(std::string(real), &parts[0]) || !ParseFloating(std::string(imaginary), &parts[1])) return false;
+  *value = {parts[0], parts[1]};
+  return true;
+}
+
 template <typename T>
 absl::Status SetElements(const std::vector<std::string>& texts, bool (*parse)(const std::string&, T*), Tensor* tensor) {
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -169,12 +193,16 @@ absl::Status SetAll(const std::vector<std::string>& texts, Tensor* tensor) {
       return SetElements<uint64_t>(texts, ParseInteger<uint64_t>, tensor);
     case DType::kBool:
       return SetElements<bool>(texts, ParseBool, tensor);
+    case DType::kComplex64:
+      return SetElements<std::complex<float>>(texts, ParseComplex<float>, tensor);
+    case DType::kComplex128:
+      return SetElements<std::complex<double>>(texts, ParseComplex<double>, tensor);
     case DType::kString:
       std::copy(texts.begin(), texts.end(), tensor->data<std::string>());
       return absl::OkStatus();
     default:
       return absl::InvalidArgumentError(
-          absl::StrCat("values of type ", DTypeName(tensor->dtype()), " can only come from a .npy file"));
+          absl::StrCat("values of type ", DTypeName(tensor->dtype()), " cannot be written down"));
   }
 }
 
@@ -199,16 +227,13 @@ absl::StatusOr<Feeds> ParseFeeds(const Graph& graph, const std::vector<std::stri
     const std::string name = flag.substr(0, equals);
     const absl::string_view value = absl::string_view(flag).substr(equals + 1);
     NABLA_ASSIGN_OR_RETURN(Output output, graph.FindOutput(name));
-    if (absl::StartsWith(value, "@")) {
-      NABLA_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(std::string(value.substr(1))));
-      feeds.emplace_back(output, std::move(tensor));
-    } else {
-      absl::StatusOr<Tensor> tensor = ParseTensor(value, output.dtype());
-      if (!tensor.ok()) {
-        return absl::InvalidArgumentError(absl::StrCat("--feed ", name, ": ", tensor.status().message()));
-      }
-      feeds.emplace_back(output, *std::move(tensor));
+    if (value == "@") return UsageError(absl::StrCat("--feed ", flag, ": expected the name of a .npy file after '@'"));
+    absl::StatusOr<Tensor> tensor =
+        absl::StartsWith(value, "@") ? ReadNpy(std::string(value.substr(1))) : ParseTensor(value, output.dtype());
+    if (!tensor.ok()) {
+      return absl::Status(tensor.status().code(), absl::StrCat("--feed ", name, ": ", tensor.status().message()));
     }
+    feeds.emplace_back(output, *std::move(tensor));
   }
   return feeds;
 }

@@ -46,8 +46,13 @@ absl::StatusOr<LoopGradientOptions> ParseCheckpoint(absl::string_view text) {
       absl::StrCat("--loop-checkpoint ", text, ": expected none, sqrt, every=K or budget=BYTES, numbers above 0"));
 }
 
-absl::StatusOr<GradientOptions> ParseOptions(const Graph& graph, const GradFlags& flags) {
+// All but those that name tensors.
+absl::StatusOr<GradientOptions> ParseOptions(const GradFlags& flags) {
   GradientOptions options;
+  if (!IsValidNodeName(flags.name)) {
+    return UsageError(
+        absl::StrCat("--name ", flags.name, ": expected letters, digits, '_', '.', '-', '/' and the like"));
+  }
   options.name = flags.name;
   if (flags.aggregation == "add_n") {
     options.aggregation = AggregationMethod::kAddN;
@@ -63,20 +68,21 @@ absl::StatusOr<GradientOptions> ParseOptions(const Graph& graph, const GradFlags
   }
   options.unconnected = flags.unconnected == "zero" ? UnconnectedGradients::kZero : UnconnectedGradients::kNone;
   NABLA_ASSIGN_OR_RETURN(options.loops, ParseCheckpoint(flags.loop_checkpoint));
-  NABLA_ASSIGN_OR_RETURN(options.stop_gradients, FindOutputs(graph, flags.stop));
-  NABLA_ASSIGN_OR_RETURN(Outputs grad_ys, FindOutputs(graph, flags.grad_ys));
-  options.grad_ys.assign(grad_ys.begin(), grad_ys.end());
   return options;
 }
 
 }  // namespace
 
 absl::Status GradCommand(const GradFlags& flags) {
+  NABLA_RETURN_IF_ERROR(CheckOut(flags.out));
+  NABLA_ASSIGN_OR_RETURN(GradientOptions options, ParseOptions(flags));
   Graph graph;
   NABLA_RETURN_IF_ERROR(ImportGraphDefFile(flags.graph, {}, &graph));
   NABLA_ASSIGN_OR_RETURN(Outputs ys, FindOutputs(graph, flags.ys));
   NABLA_ASSIGN_OR_RETURN(Outputs xs, FindOutputs(graph, flags.xs));
-  NABLA_ASSIGN_OR_RETURN(GradientOptions options, ParseOptions(graph, flags));
+  NABLA_ASSIGN_OR_RETURN(options.stop_gradients, FindOutputs(graph, flags.stop));
+  NABLA_ASSIGN_OR_RETURN(Outputs grad_ys, FindOutputs(graph, flags.grad_ys));
+  options.grad_ys.assign(grad_ys.begin(), grad_ys.end());
   Scope scope(&graph);
   NABLA_ASSIGN_OR_RETURN(Grads grads, Gradients(scope, ys, xs, options));
   NABLA_RETURN_IF_ERROR(ExportGraphFile(graph, {}, flags.out));

@@ -2,7 +2,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
+#include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "nabla/graph/error_text.h"
 #include "nabla/nabla.h"
 #include "nabla/tools/command.h"
 
@@ -12,17 +18,24 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
+// An option that takes NAME[,NAME...], blanks around them or not.
+CLI::Option* AddNames(CLI::App* verb, const char* flag, std::vector<std::string>* names, const char* help) {
+  return verb->add_option(flag, *names, help)->delimiter(',')->transform([](const std::string& name) {
+    return std::string(absl::StripAsciiWhitespace(name));
+  });
+}
+
 void AddRun(CLI::App& app, RunFlags* flags, absl::Status* status) {
   CLI::App* verb = app.add_subcommand("run", "Run a graph and print what it computes");
   verb->add_option("GRAPH", flags->graph, "GraphDef file, binary or text")->required();
   verb->add_option("--feed", flags->feeds,
-                   "NAME=VALUE or NAME=@FILE.npy, as often as needed; VALUE is a number, true, a string or nested "
-                   "lists: x=[[1,2],[3,4]]")
+                   "NAME=VALUE or NAME=@FILE.npy, as often as needed; VALUE is a number (1.5, 1+2j), true, a string "
+                   "or nested lists: x=[[1,2],[3,4]]")
       ->take_all()
       ->type_size(1)
       ->allow_extra_args(false);
-  verb->add_option("--fetch", flags->fetches, "tensors to print: NAME[,NAME...]")->delimiter(',');
-  verb->add_option("--target", flags->targets, "nodes to run: NAME[,NAME...]")->delimiter(',');
+  AddNames(verb, "--fetch", &flags->fetches, "tensors to print: NAME[,NAME...]");
+  AddNames(verb, "--target", &flags->targets, "nodes to run and not to print: NAME[,NAME...]");
   verb->add_option("--out", flags->out, "folder to write each fetched tensor to, as NAME.npy");
   verb->add_option("--threads", flags->threads, "threads to run on (default: one per core)");
   verb->add_option("--repeat", flags->repeat, "run so many times and print the times taken");
@@ -34,11 +47,11 @@ void AddRun(CLI::App& app, RunFlags* flags, absl::Status* status) {
 void AddGrad(CLI::App& app, GradFlags* flags, absl::Status* status) {
   CLI::App* verb = app.add_subcommand("grad", "Append gradients to a graph and write it");
   verb->add_option("GRAPH", flags->graph, "GraphDef file, binary or text")->required();
-  verb->add_option("--ys", flags->ys, "tensors to differentiate: NAME[,NAME...]")->required()->delimiter(',');
-  verb->add_option("--xs", flags->xs, "tensors to differentiate by")->required()->delimiter(',');
+  AddNames(verb, "--ys", &flags->ys, "tensors to differentiate: NAME[,NAME...]")->required();
+  AddNames(verb, "--xs", &flags->xs, "tensors to differentiate by")->required();
   verb->add_option("--out", flags->out, "file to write (.pb, .pbtxt, .json or .dot)")->required();
-  verb->add_option("--grad-ys", flags->grad_ys, "incoming gradients, one tensor per y (default: ones)")->delimiter(',');
-  verb->add_option("--stop", flags->stop, "tensors to treat as constants")->delimiter(',');
+  AddNames(verb, "--grad-ys", &flags->grad_ys, "incoming gradients, one tensor per y (default: ones)");
+  AddNames(verb, "--stop", &flags->stop, "tensors to treat as constants");
   verb->add_option("--aggregation", flags->aggregation, "add_n, tree or accumulate_n")->capture_default_str();
   verb->add_option("--unconnected", flags->unconnected, "what an x gets that no y depends on: none or zero")
       ->capture_default_str();
@@ -66,15 +79,18 @@ void AddConvert(CLI::App& app, ConvertFlags* flags, absl::Status* status) {
   CLI::App* verb = app.add_subcommand("convert", "Write a graph in another format");
   verb->add_option("IN", flags->in, "GraphDef file, binary or text")->required();
   verb->add_option("OUT", flags->out, ".pb (binary), .pbtxt (text), .json or .dot (Graphviz)")->required();
-  verb->footer("Example:\n  nabla convert model.pb model.pbtxt");
+  verb->footer(
+      "The graph stays the same, but each node is written behind its inputs, and tensors in the encoding that\n"
+      "takes the least room.\n"
+      "Example:\n  nabla convert model.pb model.pbtxt");
   verb->callback([=] { *status = ConvertCommand(*flags); });
 }
 
 void AddCheck(CLI::App& app, CheckFlags* flags, absl::Status* status) {
   CLI::App* verb = app.add_subcommand("check", "Verify a graph, and its gradients against numeric ones");
   verb->add_option("GRAPH", flags->graph, "GraphDef file, binary or text")->required();
-  verb->add_option("--ys", flags->ys, "tensors whose gradients to check: NAME[,NAME...]")->delimiter(',');
-  verb->add_option("--xs", flags->xs, "tensors to differentiate by")->delimiter(',');
+  AddNames(verb, "--ys", &flags->ys, "tensors whose gradients to check: NAME[,NAME...]");
+  AddNames(verb, "--xs", &flags->xs, "tensors to differentiate by");
   verb->add_option("--feed", flags->feeds, "NAME=VALUE or NAME=@FILE.npy; what is not fed gets random numbers")
       ->take_all()
       ->type_size(1)
@@ -107,6 +123,14 @@ int Main(int argc, char** argv) {
   AddShow(app, &show, &status);
   AddConvert(app, &convert, &status);
   AddCheck(app, &check, &status);
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
+  if (argc < 2 || (argv[1][0] != '-' && !absl::c_linear_search(verbs, argv[1]))) {
+    std::fprintf(stderr, "nabla: error: %s, expected one of %s (see nabla --help)\n",
+                 argc < 2 ? "no verb is given" : absl::StrCat("there is no verb ", Quoted(argv[1])).c_str(),
+                 absl::StrJoin(verbs, ", ").c_str());
+    return kWrongUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

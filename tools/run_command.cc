@@ -3,7 +3,9 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <system_error>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "nabla/graph/import.h"
 #include "nabla/graph/npy.h"
@@ -29,10 +31,33 @@ void Print(const std::string& name, const Tensor& value) {
               value.shape().ToString().c_str(), value.ValuesToString().c_str());
 }
 
-absl::Status WriteAll(const RunFlags& flags, const std::vector<Tensor>& values) {
+// What would be found out after a long run only.
+absl::Status PrepareFiles(const RunFlags& flags) {
+  if (!flags.trace.empty()) {
+    const std::filesystem::path folder = std::filesystem::path(flags.trace).parent_path();
+    std::error_code error;
+    if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--trace ", flags.trace, ": there is no folder ", folder.string()));
+    }
+  }
+  if (flags.out.empty()) return absl::OkStatus();
+  absl::flat_hash_map<std::string, std::string> names;
+  for (const std::string& fetch : flags.fetches) {
+    const auto [other, added] = names.try_emplace(FileName(fetch), fetch);
+    if (added || other->second == fetch) continue;
+    return UsageError(absl::StrCat("--out ", flags.out, ": ", other->second, " and ", fetch,
+                                   " would both be written to ", FileName(fetch), "; fetch them in two runs"));
+  }
   std::error_code error;
   std::filesystem::create_directories(flags.out, error);
+  if (!error && !std::filesystem::is_directory(flags.out, error))
+    error = std::make_error_code(std::errc::not_a_directory);
   if (error) return absl::InvalidArgumentError(absl::StrCat(flags.out, ": cannot be made: ", error.message()));
+  return absl::OkStatus();
+}
+
+absl::Status WriteAll(const RunFlags& flags, const std::vector<Tensor>& values) {
   for (size_t i = 0; i < values.size(); ++i) {
     absl::Status status = WriteNpy(absl::StrCat(flags.out, "/", FileName(flags.fetches[i])), values[i]);
     if (!status.ok()) return absl::Status(status.code(), absl::StrCat(flags.fetches[i], ": ", status.message()));
@@ -50,12 +75,8 @@ absl::Status RunCommand(const RunFlags& flags) {
   NABLA_RETURN_IF_ERROR(ImportGraphDefFile(flags.graph, {}, &graph));
   NABLA_ASSIGN_OR_RETURN(Feeds feeds, ParseFeeds(graph, flags.feeds));
   NABLA_ASSIGN_OR_RETURN(Outputs fetches, FindOutputs(graph, flags.fetches));
-  std::vector<Node*> targets;
-  for (const std::string& name : flags.targets) {
-    Node* node = graph.FindNode(name);
-    if (node == nullptr) return absl::NotFoundError(absl::StrCat("there is no node '", name, "' in ", flags.graph));
-    targets.push_back(node);
-  }
+  NABLA_ASSIGN_OR_RETURN(std::vector<Node*> targets, FindNodes(graph, flags.targets));
+  NABLA_RETURN_IF_ERROR(PrepareFiles(flags));
   Session session(&graph, {.num_threads = flags.threads});
   std::vector<Tensor> values;
   Trace trace;

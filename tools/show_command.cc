@@ -13,6 +13,7 @@ namespace nabla::tools {
 
 absl::Status ShowCommand(const ShowFlags& flags) {
   if (flags.graph.empty() == flags.op.empty()) return UsageError("show needs either GRAPH or --op NAME");
+  if (flags.max_items < 0) return UsageError("--max-items must not be negative");
   if (!flags.op.empty()) {
     const OpSpec* spec = OpRegistry::Global().Find(flags.op);
     if (spec == nullptr) {
@@ -25,7 +26,7 @@ absl::Status ShowCommand(const ShowFlags& flags) {
   }
   Graph graph;
   NABLA_RETURN_IF_ERROR(ImportGraphDefFile(flags.graph, {.allow_unsupported = true}, &graph));
-  std::printf("%s", Summarize(graph).ToString(flags.max_items < 0 ? 0 : static_cast<size_t>(flags.max_items)).c_str());
+  std::printf("%s", Summarize(graph).ToString(static_cast<size_t>(flags.max_items)).c_str());
   return absl::OkStatus();
 }
 

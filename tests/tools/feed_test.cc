@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <complex>
+
 namespace nabla::tools {
 namespace {
 
@@ -19,6 +21,18 @@ TEST(ParseTensorTest, Scalars) {
   EXPECT_EQ(ParseTensor("true", DType::kBool)->scalar<bool>(), true);
   EXPECT_EQ(static_cast<float>(ParseTensor("1.5", DType::kHalf)->scalar<Half>()), 1.5f);
   EXPECT_TRUE(ParseTensor("1", DType::kFloat)->shape().IsScalar());
+}
+
+TEST(ParseTensorTest, ComplexNumbers) {
+  using Complex = std::complex<double>;
+  absl::StatusOr<Tensor> t = ParseTensor("[1.5, 2j, -1e3+2.5j, 1e-3-4E+2j, -.5j]", DType::kComplex128);
+  ASSERT_TRUE(t.ok()) << t.status();
+  EXPECT_THAT(t->flat<Complex>(),
+              ElementsAre(Complex(1.5, 0), Complex(0, 2), Complex(-1000, 2.5), Complex(1e-3, -400), Complex(0, -0.5)));
+  // As they are printed.
+  absl::StatusOr<Tensor> again = ParseTensor("3.-0.25j", DType::kComplex64);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->scalar<std::complex<float>>(), std::complex<float>(3, -0.25f));
 }
 
 TEST(ParseTensorTest, NestedLists) {
@@ -46,7 +60,10 @@ TEST(ParseTensorTest, MalformedValues) {
   EXPECT_THAT(ErrorOf("[1,,2]"), HasSubstr("expected a value"));
   EXPECT_THAT(ErrorOf("[1] 2"), HasSubstr("nothing more was expected"));
   EXPECT_THAT(ErrorOf(std::string(100000, '[')), HasSubstr("nested too deeply"));
-  EXPECT_THAT(ErrorOf("1", DType::kResource), HasSubstr("can only come from a .npy file"));
+  EXPECT_THAT(ErrorOf("1", DType::kResource), HasSubstr("values of type resource cannot be written down"));
+  for (const char* wrong : {"", "j", "1+j", "1+2", "1+2i", "1++2j", "1j2", "2j+1"}) {
+    EXPECT_FALSE(ParseTensor(wrong, DType::kComplex64).ok()) << wrong;
+  }
   EXPECT_THAT(ErrorOf(""), HasSubstr("expected a value"));
   EXPECT_THAT(ErrorOf("['a", DType::kString), HasSubstr("does not end"));
 }

@@ -97,6 +97,25 @@ TEST_F(NablaTest, RunPrintsAndWritesWhatItFetches) {
   EXPECT_TRUE(ReadNpy(Path("results/top_0.npy")).ok());
 }
 
+TEST_F(NablaTest, NamesMayHaveBlanksAroundThem) {
+  const Result r = Nabla("run " + WriteModel() + " --feed 'x=[[1,1]]' --fetch 'b, w ,' --target 'y:0, top'");
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("b: float [2]"));
+  EXPECT_THAT(r.out, HasSubstr("w: float [2,2]"));
+}
+
+TEST_F(NablaTest, WhatWouldBeWrittenToOneFileIsRefused) {
+  Graph graph;
+  Scope scope(&graph);
+  ops::Const(scope.Named("d/e"), 1.0f);
+  ops::Const(scope.Named("d_e"), 2.0f);
+  const std::string model = Path("one_file.pb"), out = Path("one_file");
+  ASSERT_TRUE(ExportGraphFile(graph, {}, model).ok());
+  EXPECT_THAT(Error("run " + model + " --fetch d/e,d_e --out " + out, 2),
+              HasSubstr("d/e and d_e would both be written to d_e.npy"));
+  EXPECT_EQ(Nabla("run " + model + " --fetch d/e,d/e --out " + out).status, 0);
+}
+
 TEST_F(NablaTest, RunFeedsFiles) {
   std::string model = WriteModel();
   ASSERT_TRUE(WriteNpy(Path("x.npy"), Tensor::Of<float>({1, 2}, {1, 0})).ok());
@@ -134,6 +153,20 @@ TEST_F(NablaTest, GradSaysWhyThereIsNone) {
   EXPECT_THAT(none.out, HasSubstr("x -> none: no path leads from 'x:0' to ys"));
   Result zero = Nabla(absl::StrCat("grad ", WriteModel(), " --ys b --xs x --unconnected zero --out ", Path("g.pb")));
   EXPECT_THAT(zero.out, MatchesRegex("x -> gradients/ZerosLike:0\n"));
+}
+
+TEST_F(NablaTest, ZerosForAVariableThatHasNoValueYet) {
+  Graph graph;
+  Scope scope(&graph);
+  ops::Const(scope.Named("y"), 1.0f);
+  ops::VarHandleOp(scope.Named("v"), DType::kFloat, {2, 3});
+  ASSERT_TRUE(scope.ok()) << scope.status();
+  const std::string model = Path("variable.pb");
+  ASSERT_TRUE(ExportGraphFile(graph, {}, model).ok());
+  const Result r = Nabla(absl::StrCat("grad ", model, " --ys y --xs v --unconnected zero --out ", model));
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.out, "v -> gradients/Fill:0\n");
+  EXPECT_THAT(Nabla("run " + model + " --fetch gradients/Fill").out, HasSubstr("float [2,3]\n[[0. 0. 0.]"));
 }
 
 TEST_F(NablaTest, ShowListsInputsOutputsAndOps) {
@@ -279,9 +312,18 @@ TEST_F(NablaTest, GradientsOfLoopsWithCheckpoints) {
 
 TEST_F(NablaTest, WrongUsage) {
   std::string model = WriteModel();
-  Error("", 2);
-  Error("frobnicate", 2);
+  EXPECT_THAT(Error("", 2), HasSubstr("expected one of run, grad, show, convert, check"));
+  EXPECT_THAT(Error("frobnicate " + model, 2), HasSubstr("no verb 'frobnicate', expected one of run, grad"));
   Error("run", 2);
+  Error("--frobnicate", 2);
+  EXPECT_THAT(Error("run " + model + " --fetch y --feed x=@", 2), HasSubstr("the name of a .npy file after '@'"));
+  EXPECT_THAT(Error("show " + model + " --max-items -1", 2), HasSubstr("--max-items must not be negative"));
+  for (const char* wrong : {"--step 0", "--step nan", "--step inf", "--tolerance -1", "--tolerance many"}) {
+    Error(absl::StrCat("check ", model, " --ys y --xs x ", wrong), 2);
+  }
+  EXPECT_THAT(Error("convert " + model + " x.png", 2), HasSubstr(".pb, .pbtxt, .json or .dot"));
+  EXPECT_THAT(Error("grad /nonexistent.pb --ys y --xs x --out x.png", 2), HasSubstr(".pb, .pbtxt, .json or .dot"));
+  EXPECT_THAT(Error("grad " + model + " --ys y --xs x --out o.pb --name a~b", 2), HasSubstr("--name a~b"));
   EXPECT_THAT(Error("run " + model, 2), HasSubstr("--fetch"));
   EXPECT_THAT(Error("run " + model + " --fetch y --feed x", 2), HasSubstr("NAME=VALUE"));
   EXPECT_THAT(Error("run " + model + " --fetch y --repeat 0", 2), HasSubstr("--repeat"));
@@ -306,7 +348,11 @@ TEST_F(NablaTest, FailuresNameWhatIsWrong) {
   EXPECT_THAT(Error("run " + model + " --fetch y --feed 'x=[[1,1,1]]'", 1), HasSubstr("[?,2]"));
   EXPECT_THAT(Error("run " + model + " --fetch y --feed 'x=[[1,a]]'", 1), HasSubstr("'a' is no value of type float"));
   EXPECT_THAT(Error("run " + model + " --fetch y --feed x=@/nonexistent.npy", 1), HasSubstr("/nonexistent.npy"));
+  EXPECT_THAT(Error("run " + model + " --fetch y --feed x=@" + model, 1), HasSubstr("--feed x: " + model));
   EXPECT_THAT(Error("run " + model + " --target nobody", 1), HasSubstr("'nobody'"));
+  EXPECT_THAT(Error("run " + model + " --fetch b --out " + model, 1), HasSubstr(model + ": cannot be made"));
+  EXPECT_THAT(Error("run " + model + " --fetch b --trace /nowhere/t.json", 1),
+              HasSubstr("there is no folder /nowhere"));
   EXPECT_THAT(Error("grad " + model + " --ys y --xs nobody --out o.pb", 1), HasSubstr("nobody"));
   std::ofstream(Path("not_a_graph.pb")) << "this is no graph at all \xff\xfe";
   EXPECT_THAT(Error("show " + Path("not_a_graph.pb"), 1), HasSubstr("not_a_graph.pb"));
