@@ -48,6 +48,7 @@ void RegisterStateGradients(GradientRegistry& registry) {
                               "RandomShuffle", "StatelessRandomUniform", "StatelessRandomNormal",
                               "StatelessTruncatedNormal", "StatelessRandomUniformInt", "StatelessRandomUniformV2",
                               "StatelessRandomNormalV2", "StatelessTruncatedNormalV2", "StatelessRandomUniformIntV2",
+                              "StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2",
                               "StatelessRandomGetKeyCounter", "StatelessRandomGetAlg", "StatelessShuffle"});
 }
 

@@ -159,6 +159,15 @@ void RegisterStateless(OpRegistry& registry) {
           "Integers from [minval, maxval), scalars, of the given shape: a function of the seed, two integers. Not "
           "differentiable.")
       .Shape(StatelessShape);
+  registry.Add("StatelessRandomUniformFullInt")
+      .Input("shape: T")
+      .Input("seed: Tseed")
+      .Output("output: dtype")
+      .Attr("dtype: {int32, int64, uint32, uint64} = uint64")
+      .Attr("T: {int32, int64} = int32")
+      .Attr("Tseed: {int32, int64, uint32, uint64} = int64")
+      .Doc("Any integers of their type, of the given shape: a function of the seed, two integers. Not differentiable.")
+      .Shape(StatelessShape);
 }
 
 // The forms whose generator state is given: key [1], counter [2 or 1] and alg, 1 for Philox and 2 for ThreeFry.
@@ -197,6 +206,18 @@ void RegisterStatelessV2(OpRegistry& registry) {
       .Doc(
           "Integers from [minval, maxval), scalars, of the given shape. key, counter, alg: as for "
           "StatelessRandomUniformV2. Not differentiable.")
+      .Shape(StatelessV2Shape);
+  registry.Add("StatelessRandomUniformFullIntV2")
+      .Input("shape: Tshape")
+      .Input("key: uint64")
+      .Input("counter: uint64")
+      .Input("alg: int32")
+      .Output("output: dtype")
+      .Attr("dtype: {int32, int64, uint32, uint64} = uint64")
+      .Attr("Tshape: {int32, int64} = int32")
+      .Doc(
+          "Any integers of their type, of the given shape. key, counter, alg: as for StatelessRandomUniformV2. Not "
+          "differentiable.")
       .Shape(StatelessV2Shape);
   registry.Add("StatelessRandomGetKeyCounter")
       .Input("seed: Tseed")

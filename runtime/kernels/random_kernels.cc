@@ -110,7 +110,7 @@ struct TruncatedNormal {
   }
 };
 
-// Integers in [low, low + range).
+// Integers in [low, low + range); all that there are if the range is 0.
 template <typename T>
 struct UniformInt {
   using U = std::make_unsigned_t<T>;
@@ -125,7 +125,7 @@ struct UniformInt {
       } else {
         raw = words[i];
       }
-      out[i] = static_cast<T>(static_cast<U>(low) + raw % range);
+      out[i] = static_cast<T>(static_cast<U>(low) + (range == 0 ? raw : raw % range));
     }
   }
   T low;
@@ -192,6 +192,18 @@ absl::Status FillInteger(KernelContext& ctx, const Tensor& low, const Tensor& hi
         return absl::InvalidArgumentError(absl::StrCat("minval must be below maxval, got ", lo, " and ", hi));
       }
       Fill<T>(ctx, generator, UniformInt<T>{lo, static_cast<U>(static_cast<U>(hi) - static_cast<U>(lo))}, output);
+      return absl::OkStatus();
+    }
+  });
+}
+
+absl::Status FillFullInteger(KernelContext& ctx, const Philox& generator, Tensor* output) {
+  return SwitchInteger(output->dtype(), [&](auto zero) -> absl::Status {
+    using T = decltype(zero);
+    if constexpr (sizeof(T) < 4) {
+      return UnsupportedDType(output->dtype());
+    } else {
+      Fill<T>(ctx, generator, UniformInt<T>{0, 0}, output);
       return absl::OkStatus();
     }
   });
@@ -330,6 +342,18 @@ absl::Status StatelessIntV2Compute(KernelContext& ctx) {
   return FillInteger(ctx, ctx.input(4), ctx.input(5), generator, output);
 }
 
+absl::Status StatelessFullIntCompute(KernelContext& ctx) {
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, AllocateOfShapeInput(ctx));
+  NABLA_ASSIGN_OR_RETURN(Philox generator, FromSeedInput(ctx.input(1)));
+  return FillFullInteger(ctx, generator, output);
+}
+
+absl::Status StatelessFullIntV2Compute(KernelContext& ctx) {
+  NABLA_ASSIGN_OR_RETURN(Tensor * output, AllocateOfShapeInput(ctx));
+  NABLA_ASSIGN_OR_RETURN(Philox generator, FromKeyInputs(ctx, 1));
+  return FillFullInteger(ctx, generator, output);
+}
+
 absl::Status GetKeyCounterCompute(KernelContext& ctx) {
   NABLA_ASSIGN_OR_RETURN(Philox generator, FromSeedInput(ctx.input(0)));
   const Philox::Key& key = generator.key();
@@ -402,10 +426,12 @@ void RegisterRandomKernels(KernelRegistry& registry) {
   registry.Add("StatelessRandomNormal", StatelessCompute<Kind::kNormal>);
   registry.Add("StatelessTruncatedNormal", StatelessCompute<Kind::kTruncatedNormal>);
   registry.Add("StatelessRandomUniformInt", StatelessIntCompute);
+  registry.Add("StatelessRandomUniformFullInt", StatelessFullIntCompute);
   registry.Add("StatelessRandomUniformV2", StatelessV2Compute<Kind::kUniform>);
   registry.Add("StatelessRandomNormalV2", StatelessV2Compute<Kind::kNormal>);
   registry.Add("StatelessTruncatedNormalV2", StatelessV2Compute<Kind::kTruncatedNormal>);
   registry.Add("StatelessRandomUniformIntV2", StatelessIntV2Compute);
+  registry.Add("StatelessRandomUniformFullIntV2", StatelessFullIntV2Compute);
   registry.Add("StatelessRandomGetKeyCounter", GetKeyCounterCompute);
   registry.Add("StatelessRandomGetAlg", GetAlgCompute);
   registry.Add("StatelessShuffle", StatelessShuffleCompute);

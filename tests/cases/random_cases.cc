@@ -65,6 +65,11 @@ std::vector<OpCase> RandomCases() {
         {cube, key, counter, alg, Fed(Int(5, dtype)), Fed(Int(100000, dtype))}, false, &rows);
     rows.back().spec.golden = false;  // TensorFlow has no kernel for it
   }
+  for (DType dtype : {DType::kInt32, DType::kInt64, DType::kUInt32, DType::kUInt64}) {
+    const std::string name(DTypeName(dtype));
+    Add("StatelessRandomUniformFullInt", name, {{"dtype", dtype}}, {cube, seed}, false, &rows);
+    Add("StatelessRandomUniformFullIntV2", name, {{"dtype", dtype}}, {cube, key, counter, alg}, false, &rows);
+  }
   Add("StatelessRandomUniform", "int32_seed", {{"dtype", DType::kFloat}}, {cube, Fed(Ints({7, -3}))}, false, &rows);
   Add("StatelessRandomUniform", "empty", {{"dtype", DType::kFloat}}, {Ints({2, 0}), seed}, false, &rows);
   Add("StatelessRandomGetKeyCounter", "", {}, {seed}, false, &rows);
