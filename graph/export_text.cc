@@ -56,7 +56,8 @@ void KeepNegativeZeros(std::string* json) {
     kept += c;
     if (c == '"') in_string = !in_string;
     if (in_string && c == '\\') kept += (*json)[++i];
-    const bool is_zero = !in_string && c == '-' && (*json)[i + 1] == '0';
+    const bool is_exponent = i > 0 && ((*json)[i - 1] == 'e' || (*json)[i - 1] == 'E');
+    const bool is_zero = !in_string && !is_exponent && c == '-' && (*json)[i + 1] == '0';
     const char next = is_zero && i + 2 < json->size() ? (*json)[i + 2] : ',';
     if (is_zero && next != '.' && next != 'e' && next != 'E') {
       kept += "0.0";

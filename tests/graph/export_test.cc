@@ -165,7 +165,7 @@ TEST_F(ExportTest, JsonKeepsNegativeZeros) {
   const std::string name = "-0, \\\"-0\\";
   AttrMap attrs;
   attrs.Set("dtype", DType::kDouble);
-  const Tensor values = Tensor::Vector<double>({-0.0, 0.0, -0.5, -1e-300, -10, -0.0});
+  const Tensor values = Tensor::Vector<double>({-0.0, 0.0, -0.5, -1e-08, -10, -0.0});
   attrs.Set("value", values);
   attrs.Set("_float", -0.0f);
   attrs.Set("_text", name);

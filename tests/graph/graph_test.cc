@@ -90,7 +90,7 @@ TEST(GraphTest, FindsNodesAndTensors) {
   EXPECT_EQ(Message(graph.FindOutput("layer/weight:0").status()),
             "the graph has no node 'layer/weight'; did you mean 'layer/weights'?");
   EXPECT_EQ(Message(graph.FindOutput("layer/weights:1").status()),
-            "there is no tensor 'layer/weights:1': node 'layer/weights' (op Const) has 1 outputs");
+            "there is no tensor 'layer/weights:1': node 'layer/weights' (op Const) has 1 output");
   for (const char* name : {"", "^a", "a:", "a:b", "a:-1", "a:99999999999", ":0", "a b", "a:1:2x"}) {
     EXPECT_EQ(graph.FindOutput(name).status().code(), absl::StatusCode::kInvalidArgument) << name;
   }

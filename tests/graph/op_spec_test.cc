@@ -306,7 +306,8 @@ TEST(CompleteAttrsTest, RefusesWrongOnes) {
   EXPECT_THAT(error("MatMul", Attrs({{"T", DType::kFloat}, {"transpose_c", true}})),
               HasSubstr("op MatMul has no attr 'transpose_c', but has: transpose_a, transpose_b, T"));
   EXPECT_THAT(error("AddN", Attrs({{"T", DType::kFloat}, {"N", 0}})), HasSubstr("attr 'N' is 0, expected at least 1"));
-  EXPECT_THAT(error("Identity", Attrs({{"T", MakeRef(DType::kFloat)}})), HasSubstr("is no dtype"));
+  EXPECT_THAT(error("Identity", Attrs({{"T", MakeRef(DType::kFloat)}})),
+              HasSubstr("is a reference to float, a type that is not supported"));
   EXPECT_THAT(error("Identity", Attrs({{"T", static_cast<DType>(77)}})), HasSubstr("attr 'T' is 77"));
   EXPECT_THAT(error("Identity", Attrs({{"T", AttrPlaceholder{"T"}}})), HasSubstr("of kind placeholder"));
   EXPECT_THAT(error("IdentityN", Attrs({{"T", std::vector<DType>{DType::kInvalid}}})), HasSubstr("is no dtype"));

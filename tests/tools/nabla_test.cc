@@ -203,7 +203,7 @@ TEST_F(NablaTest, ConvertGoesThroughTextAndBack) {
   EXPECT_THAT(ReadFile(Path("m.dot")), HasSubstr("digraph"));
   ASSERT_EQ(Nabla(absl::StrCat("convert ", model, " ", Path("m.json"))).status, 0);
   EXPECT_THAT(ReadFile(Path("m.json")), HasSubstr("\"MatMul\""));
-  EXPECT_THAT(Error(absl::StrCat("convert ", model, " ", Path("m.xyz")), 1), HasSubstr("m.xyz"));
+  EXPECT_THAT(Error(absl::StrCat("convert ", model, " ", Path("m.xyz")), 2), HasSubstr("m.xyz"));
 }
 
 TEST_F(NablaTest, CheckVerifiesAndComparesGradients) {
