@@ -74,8 +74,15 @@ absl::Status CheckNesting(const ControlState& control, const BetweenOps& between
 Output ZerosFor(const Scope& scope, Output x) {
   if (x.dtype() != DType::kResource) return ops::ZerosLike(scope, x);
   const ResourceInfo variable = FindResource(x);
+  if (variable.dtype == DType::kInvalid) {
+    scope.RecordError(absl::InvalidArgumentError(absl::StrCat(
+        "Gradients: zeros for '", x.name(), "' of type resource need a variable, which it does not show")));
+    return {};
+  }
   // The variable may have no value yet.
-  if (variable.shape.IsFullyDefined()) return ops::Fill(scope, variable.shape, ops::Const(scope, 0, variable.dtype));
+  if (variable.shape.IsFullyDefined()) {
+    return ops::Fill(scope, variable.shape, ops::Const(scope, Tensor::Zeros(variable.dtype, Shape::Scalar())));
+  }
   return ops::ZerosLike(scope, ops::ReadVariableOp(scope, x, variable.dtype));
 }
 

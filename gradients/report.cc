@@ -94,6 +94,11 @@ bool IsControlFlow(const Node& op) {
   return IsEnter(op) || IsExit(op) || IsMerge(op) || IsSwitch(op) || IsNextIteration(op);
 }
 
+bool HasRule(const Node& op) {
+  const GradientRegistry::Entry* entry = FindGradientRule(op);
+  return entry != nullptr && entry->rule != nullptr;
+}
+
 // Follows gradients from ys backwards, through ops that depend on xs, and notes where they are cut.
 class Backtrace {
  public:
@@ -104,11 +109,10 @@ class Backtrace {
     while (!queue_.empty()) {
       Node* const op = queue_.top().second;
       queue_.pop();
+      places_[op].queued = false;
       Visit(op);
     }
-    std::stable_sort(cuts_.begin(), cuts_.end(), [this](const GradientCut& a, const GradientCut& b) {
-      return places_[a.consumer].distance < places_[b.consumer].distance;
-    });
+    CollectCuts();
   }
 
   bool Reached(Output x) const { return reached_.contains(x); }
@@ -119,12 +123,15 @@ class Backtrace {
   struct Place {
     int order = -1;    // below that of all consumers, but for loops
     int distance = 0;  // from ys
+    bool queued = false;
+    bool visited = false;
   };
 
   void PlaceNodes(const Outputs& ys) {
     std::vector<Node*> queue;
     const auto find = [&](Node* node, int distance) {
-      if (node != nullptr && depending_.contains(node) && places_.try_emplace(node, Place{-1, distance}).second) {
+      if (node != nullptr && depending_.contains(node) &&
+          places_.try_emplace(node, Place{.distance = distance}).second) {
         queue.push_back(node);
       }
     };
@@ -156,32 +163,44 @@ class Backtrace {
   }
 
   void Reach(Output tensor) {
-    reached_.insert(tensor);
     Node* const node = tensor.node();
-    if (depending_.contains(node) && visited_.insert(node).second) queue_.emplace(places_[node].order, node);
+    if (!reached_.insert(tensor).second || !depending_.contains(node)) return;
+    Place& place = places_[node];
+    if (!place.queued) queue_.emplace(place.order, node);
+    place.queued = true;
+    if (!place.visited) visited_.push_back(node);
+    place.visited = true;
   }
 
+  // Again when another output is reached, which only loops lead to.
   void Visit(Node* op) {
-    using Kind = GradientCut::Kind;
-    const GradientRegistry::Entry* entry = FindGradientRule(*op);
-    const bool differentiable = entry != nullptr && entry->rule != nullptr;
+    const bool by_engine = IsControlFlow(*op);
+    if (stops_.contains(op) || (!by_engine && !HasRule(*op))) return;
     std::vector<bool> has_gradient;
     for (int i = 0; i < op->num_inputs(); ++i) {
       Output input = op->input(i);
-      if (!input) continue;
-      if (stops_.contains(op)) {
-        cuts_.push_back({Kind::kStopped, input, op, i});
-      } else if (IsControlFlow(*op) && IsBackpropagatable(input.dtype())) {
-        Reach(input);
-      } else if (!differentiable && !IsControlFlow(*op)) {
-        cuts_.push_back({Kind::kOp, input, op, i});
-      } else if (!IsBackpropagatable(input.dtype())) {
-        cuts_.push_back({Kind::kDType, input, op, i});
-      } else {
-        if (has_gradient.empty()) has_gradient = InputsWithGradient(op, reached_);
-        if (has_gradient[i]) {
-          Reach(input);
-        } else {
+      if (!input || !IsBackpropagatable(input.dtype()) || reached_.contains(input)) continue;
+      if (!by_engine && has_gradient.empty()) has_gradient = InputsWithGradient(op, reached_);
+      if (by_engine || has_gradient[i]) Reach(input);
+    }
+  }
+
+  void CollectCuts() {
+    using Kind = GradientCut::Kind;
+    std::stable_sort(visited_.begin(), visited_.end(),
+                     [this](Node* a, Node* b) { return places_[a].distance < places_[b].distance; });
+    for (Node* op : visited_) {
+      const bool may_pass = IsControlFlow(*op) || HasRule(*op);
+      for (int i = 0; i < op->num_inputs(); ++i) {
+        Output input = op->input(i);
+        if (!input) continue;
+        if (stops_.contains(op)) {
+          cuts_.push_back({Kind::kStopped, input, op, i});
+        } else if (!may_pass) {
+          cuts_.push_back({Kind::kOp, input, op, i});
+        } else if (!IsBackpropagatable(input.dtype())) {
+          cuts_.push_back({Kind::kDType, input, op, i});
+        } else if (!reached_.contains(input)) {
           cuts_.push_back({Kind::kInput, input, op, i});
         }
       }
@@ -190,10 +209,10 @@ class Backtrace {
 
   const NodeSet& depending_;
   NodeSet stops_;
-  NodeSet visited_;
+  std::vector<Node*> visited_;
   absl::flat_hash_set<Output> reached_;
   absl::flat_hash_map<const Node*, Place> places_;
-  // Consumers before what they read, so that it is known then which of its outputs have a gradient.
+  // Consumers before what they read: then it is known which of its outputs have a gradient.
   std::priority_queue<std::pair<int, Node*>> queue_;
   std::vector<GradientCut> cuts_;
 };

@@ -121,8 +121,9 @@ absl::StatusOr<GraphFormat> DetectGraphFormat(absl::string_view begin) {
   if (has_control) return GraphFormat::kBinary;
   const size_t first = begin.find_first_not_of(" \t\r\n");
   if (first != absl::string_view::npos && begin[first] == '{') return GraphFormat::kJson;
-  // A binary one without control characters would have to begin with a node, whose tag is "\n".
-  if (first != absl::string_view::npos && begin[0] != '\n') return GraphFormat::kText;
+  // Wrong text is better told so as text. No field of a GraphDef has a tag that is one of these characters.
+  const bool is_prose = begin[0] == '#' || begin[0] == ' ' || begin[0] == '\t' || IsWordChar(begin[0]);
+  if (first != absl::string_view::npos && is_prose) return GraphFormat::kText;
   return LooksLikeText(begin) ? GraphFormat::kText : GraphFormat::kBinary;
 }
 

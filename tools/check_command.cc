@@ -118,16 +118,20 @@ absl::Status CompareGradients(Graph* graph, const CheckFlags& flags) {
   Scope scope(graph);
   NABLA_ASSIGN_OR_RETURN(Grads grads, Gradients(scope, ys, xs));
   Output sum = SumInDouble(scope, ys);
-  Outputs dense;
-  for (const Gradient& grad : grads) dense.push_back(ToDense(scope, grad));
+  Outputs dense, without;
+  for (size_t i = 0; i < xs.size(); ++i) {
+    dense.push_back(ToDense(scope, grads[i]));
+    if (grads[i].none()) without.push_back(xs[i]);
+  }
   NABLA_RETURN_IF_ERROR(scope.status());
+  const std::vector<GradientReport> reports = ExplainGradients(ys, without, {});
+  auto reason = reports.begin();
   Session session(graph);
   const DifferenceOptions options = {flags.samples, flags.step.value_or(0), flags.tolerance.value_or(0)};
   int different = 0;
   for (size_t i = 0; i < xs.size(); ++i) {
     if (!dense[i]) {
-      const GradientReport report = ExplainGradients(ys, {xs[i]}, {})[0];
-      std::printf("%s: no gradient: %s\n", flags.xs[i].c_str(), report.Reason().c_str());
+      std::printf("%s: no gradient: %s\n", flags.xs[i].c_str(), (reason++)->Reason().c_str());
       continue;
     }
     NABLA_ASSIGN_OR_RETURN(const Difference difference,
@@ -156,7 +160,8 @@ absl::Status CheckCommand(const CheckFlags& flags) {
   if (flags.ys.empty() != flags.xs.empty()) return UsageError("--ys and --xs go together");
   if (flags.samples < 1) return UsageError("--samples must be at least 1");
   for (const auto& [name, value] : {std::pair("--step", flags.step), std::pair("--tolerance", flags.tolerance)}) {
-    if (value && !(*value > 0 && std::isfinite(*value))) return UsageError(absl::StrCat(name, " must be above 0"));
+    if (value && !(*value > 0 && std::isfinite(*value)))
+      return UsageError(absl::StrCat(name, " must be a finite number above 0"));
   }
   Graph graph;
   NABLA_RETURN_IF_ERROR(ImportGraphDefFile(flags.graph, {}, &graph));

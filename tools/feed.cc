@@ -131,10 +131,11 @@ bool ParseFloating(const std::string& text, T* value) {
   return true;
 }
 
-// "1.5", "2j", "-1e3+2.5j".
+// "1.5", "2j", "-1e3+2.5j", "(1+2j)".
 template <typename T>
 bool ParseComplex(const std::string& text, std::complex<T>* value) {
   absl::string_view real = text, imaginary = "0";
+  if (absl::StartsWith(real, "(") && absl::EndsWith(real, ")")) real = real.substr(1, real.size() - 2);
   if (absl::ConsumeSuffix(&real, "j")) {
     // The sign between the parts is the last that is no exponent's.
     size_t sign = real.size();
@@ -224,7 +225,7 @@ absl::StatusOr<Feeds> ParseFeeds(const Graph& graph, const std::vector<std::stri
     if (equals == std::string::npos || equals == 0) {
       return UsageError(absl::StrCat("--feed ", flag, ": expected NAME=VALUE or NAME=@FILE.npy"));
     }
-    const std::string name = flag.substr(0, equals);
+    const std::string name(absl::StripAsciiWhitespace(flag.substr(0, equals)));
     const absl::string_view value = absl::string_view(flag).substr(equals + 1);
     NABLA_ASSIGN_OR_RETURN(Output output, graph.FindOutput(name));
     if (value == "@") return UsageError(absl::StrCat("--feed ", flag, ": expected the name of a .npy file after '@'"));

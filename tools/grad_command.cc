@@ -51,7 +51,8 @@ absl::StatusOr<GradientOptions> ParseOptions(const GradFlags& flags) {
   GradientOptions options;
   if (!IsValidNodeName(flags.name)) {
     return UsageError(
-        absl::StrCat("--name ", flags.name, ": expected letters, digits, '_', '.', '-', '/' and the like"));
+        absl::StrCat("--name ", flags.name,
+                     ": expected a node's name: letters, digits, _ and ., behind the first character also / \\ > -"));
   }
   options.name = flags.name;
   if (flags.aggregation == "add_n") {
@@ -86,6 +87,12 @@ absl::Status GradCommand(const GradFlags& flags) {
   Scope scope(&graph);
   NABLA_ASSIGN_OR_RETURN(Grads grads, Gradients(scope, ys, xs, options));
   NABLA_RETURN_IF_ERROR(ExportGraphFile(graph, {}, flags.out));
+  Outputs without;
+  for (size_t i = 0; i < xs.size(); ++i) {
+    if (grads[i].none()) without.push_back(xs[i]);
+  }
+  const std::vector<GradientReport> reports = ExplainGradients(ys, without, options.stop_gradients);
+  auto report = reports.begin();
   for (size_t i = 0; i < xs.size(); ++i) {
     std::string result;
     if (grads[i].is_dense()) {
@@ -95,7 +102,7 @@ absl::Status GradCommand(const GradFlags& flags) {
       result = absl::StrCat("slices values=", slices.values.name(), " indices=", slices.indices.name());
       if (slices.dense_shape) absl::StrAppend(&result, " dense_shape=", slices.dense_shape.name());
     } else {
-      result = absl::StrCat("none: ", ExplainGradients(ys, {xs[i]}, options.stop_gradients)[0].Reason());
+      result = absl::StrCat("none: ", (report++)->Reason());
     }
     std::printf("%s -> %s\n", flags.xs[i].c_str(), result.c_str());
   }

@@ -18,11 +18,14 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
-// An option that takes NAME[,NAME...], blanks around them or not.
+// An option that takes NAME[,NAME...], blanks around them or not; what comes behind is not its own.
 CLI::Option* AddNames(CLI::App* verb, const char* flag, std::vector<std::string>* names, const char* help) {
-  return verb->add_option(flag, *names, help)->delimiter(',')->transform([](const std::string& name) {
-    return std::string(absl::StripAsciiWhitespace(name));
-  });
+  return verb->add_option(flag, *names, help)
+      ->delimiter(',')
+      ->take_all()
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->transform([](const std::string& name) { return std::string(absl::StripAsciiWhitespace(name)); });
 }
 
 void AddRun(CLI::App& app, RunFlags* flags, absl::Status* status) {
@@ -123,12 +126,12 @@ int Main(int argc, char** argv) {
   AddShow(app, &show, &status);
   AddConvert(app, &convert, &status);
   AddCheck(app, &check, &status);
-  std::vector<std::string> verbs;
-  for (const CLI::App* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
-  if (argc < 2 || (argv[1][0] != '-' && !absl::c_linear_search(verbs, argv[1]))) {
+  std::vector<std::string> words = {"-h", "--help"};
+  for (CLI::App* verb : app.get_subcommands({})) words.push_back(verb->group("Verbs")->get_name());
+  if (argc < 2 || !absl::c_linear_search(words, argv[1])) {
     std::fprintf(stderr, "nabla: error: %s, expected one of %s (see nabla --help)\n",
                  argc < 2 ? "no verb is given" : absl::StrCat("there is no verb ", Quoted(argv[1])).c_str(),
-                 absl::StrJoin(verbs, ", ").c_str());
+                 absl::StrJoin(words.begin() + 2, words.end(), ", ").c_str());
     return kWrongUsage;
   }
   try {

@@ -1,7 +1,11 @@
 // nabla run: feeds a graph, runs it, prints and writes what was fetched.
+#include <errno.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -31,17 +35,12 @@ void Print(const std::string& name, const Tensor& value) {
               value.shape().ToString().c_str(), value.ValuesToString().c_str());
 }
 
-// What would be found out after a long run only.
-absl::Status PrepareFiles(const RunFlags& flags) {
-  if (!flags.trace.empty()) {
-    const std::filesystem::path folder = std::filesystem::path(flags.trace).parent_path();
-    std::error_code error;
-    if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--trace ", flags.trace, ": there is no folder ", folder.string()));
-    }
-  }
+absl::Status CheckUsage(const RunFlags& flags) {
+  if (flags.fetches.empty() && flags.targets.empty()) return UsageError("run needs --fetch or --target");
+  if (flags.repeat < 1) return UsageError("--repeat must be at least 1");
+  if (flags.threads < 0) return UsageError("--threads must not be negative");
   if (flags.out.empty()) return absl::OkStatus();
+  if (flags.fetches.empty()) return UsageError("--out needs --fetch: only what is fetched is written");
   absl::flat_hash_map<std::string, std::string> names;
   for (const std::string& fetch : flags.fetches) {
     const auto [other, added] = names.try_emplace(FileName(fetch), fetch);
@@ -49,10 +48,25 @@ absl::Status PrepareFiles(const RunFlags& flags) {
     return UsageError(absl::StrCat("--out ", flags.out, ": ", other->second, " and ", fetch,
                                    " would both be written to ", FileName(fetch), "; fetch them in two runs"));
   }
+  return absl::OkStatus();
+}
+
+// Finds out before a long run what could not be written after it.
+absl::Status PrepareFiles(const RunFlags& flags) {
   std::error_code error;
+  if (!flags.trace.empty()) {
+    const std::filesystem::path folder = std::filesystem::absolute(flags.trace).parent_path();
+    const bool is_folder = std::filesystem::is_directory(flags.trace, error);
+    if (is_folder || access(folder.c_str(), W_OK) != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--trace ", flags.trace, ": cannot be written: ",
+                       is_folder ? "is a directory" : absl::StrCat(folder.string(), ": ", std::strerror(errno))));
+    }
+  }
+  if (flags.out.empty()) return absl::OkStatus();
   std::filesystem::create_directories(flags.out, error);
-  if (!error && !std::filesystem::is_directory(flags.out, error))
-    error = std::make_error_code(std::errc::not_a_directory);
+  if (!error && access(flags.out.c_str(), W_OK) != 0) error = std::error_code(errno, std::generic_category());
+  if (!error && !std::filesystem::is_directory(flags.out)) error = std::make_error_code(std::errc::not_a_directory);
   if (error) return absl::InvalidArgumentError(absl::StrCat(flags.out, ": cannot be made: ", error.message()));
   return absl::OkStatus();
 }
@@ -68,9 +82,7 @@ absl::Status WriteAll(const RunFlags& flags, const std::vector<Tensor>& values) 
 }  // namespace
 
 absl::Status RunCommand(const RunFlags& flags) {
-  if (flags.fetches.empty() && flags.targets.empty()) return UsageError("run needs --fetch or --target");
-  if (flags.repeat < 1) return UsageError("--repeat must be at least 1");
-  if (flags.threads < 0) return UsageError("--threads must not be negative");
+  NABLA_RETURN_IF_ERROR(CheckUsage(flags));
   Graph graph;
   NABLA_RETURN_IF_ERROR(ImportGraphDefFile(flags.graph, {}, &graph));
   NABLA_ASSIGN_OR_RETURN(Feeds feeds, ParseFeeds(graph, flags.feeds));

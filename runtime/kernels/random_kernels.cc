@@ -217,6 +217,10 @@ absl::StatusOr<Tensor*> AllocateOfShapeInput(KernelContext& ctx) {
 // ---- where the generator comes from ----
 
 absl::StatusOr<Philox> FromSeedInput(const Tensor& seed) {
+  if (seed.dtype() != DType::kInt32 && seed.dtype() != DType::kInt64) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("seed must be of type int32 or int64, is of type ", DTypeName(seed.dtype())));
+  }
   NABLA_ASSIGN_OR_RETURN(Integers values, IntegerVector(seed, "seed"));
   if (values.size() != 2) {
     return absl::InvalidArgumentError(absl::StrCat("seed must have two elements, got ", values.size()));

@@ -125,6 +125,29 @@ TEST_F(OptionsTest, ZerosForUnconnectedVariables) {
   EXPECT_THAT(fetched[0].flat<double>(), ElementsAre(0, 0));
 }
 
+TEST_F(OptionsTest, ZerosForVariablesOfAnyTypeAndShape) {
+  const auto zeros = [this](Output handle) {
+    const Gradient zeros = Differentiate({Double(1)}, {handle}, {.unconnected = UnconnectedGradients::kZero})[0];
+    std::vector<Tensor> fetched;
+    Session session(&graph_);
+    Node* assign = ops::AssignVariableOp(scope_, handle, ops::Const(scope_, Tensor::Vector<bool>({true, true})));
+    const absl::Status status =
+        session.Run({}, {}, {assign}, nullptr).ok() ? session.Run({}, {zeros.dense()}, &fetched) : absl::OkStatus();
+    EXPECT_TRUE(status.ok()) << status;
+    return fetched.empty() ? Tensor() : fetched[0];
+  };
+  EXPECT_THAT(zeros(ops::VarHandleOp(scope_, DType::kBool, {2}, {.shared_name = "a"})).flat<bool>(),
+              ElementsAre(false, false));
+  EXPECT_THAT(zeros(ops::VarHandleOp(scope_, DType::kBool, {kUnknownDim}, {.shared_name = "b"})).flat<bool>(),
+              ElementsAre(false, false));
+  const Output texts = ops::VarHandleOp(scope_, DType::kString, {2}, {.shared_name = "c"});
+  const Gradient none = Differentiate({Double(1)}, {texts}, {.unconnected = UnconnectedGradients::kZero})[0];
+  EXPECT_EQ(none.dense().dtype(), DType::kString);
+  const Output unknown = ops::Placeholder(scope_.Named("unknown"), DType::kResource);
+  EXPECT_THAT(std::string(Refusal({Double(1)}, {unknown}, {.unconnected = UnconnectedGradients::kZero}).message()),
+              ::testing::HasSubstr("zeros for 'unknown:0' of type resource need a variable"));
+}
+
 // ---- names and places ----
 
 TEST_F(OptionsTest, NameIsTheScope) {

@@ -1,6 +1,7 @@
 #include "nabla/gradients/report.h"
 
 #include "absl/strings/str_cat.h"
+#include "nabla/ops/while.h"
 #include "nabla/tests/gradients/fixture.h"
 
 namespace nabla {
@@ -129,10 +130,24 @@ TEST_F(ReportTest, AnOutputThatIsNotUsedHasNoGradientToPassOn) {
   const GradientReport report = Explain({ops::Tanh(scope_, both[1])}, x_);
   EXPECT_TRUE(report.connected);
   EXPECT_EQ(report.Reason(), "op IdentityN (node 'both') gives its input 0, 'x:0', no gradient");
+  // What the other consumer cuts is the cause.
+  Output stopped = ops::StopGradient(scope_.Named("stopped"), x_);
+  Output part = ops::IdentityN(scope_, {stopped, other})[1];
+  EXPECT_EQ(Explain({part + stopped}, x_).Reason(), "op StopGradient (node 'stopped') is not differentiable");
   // Found later than the other, which is nearer to ys.
   Output y = both[1] * ops::Tanh(scope_, ops::Tanh(scope_, both[0]));
   EXPECT_TRUE(Explain({y}, x_).has_gradient);
   EXPECT_TRUE(Explain({y}, other).has_gradient);
+}
+
+TEST_F(ReportTest, AnOutputThatTheNextTripOfALoopUses) {
+  Output step = ops::Placeholder(scope_.Named("step"), DType::kFloat, {.shape = {3}});
+  Output result = ops::For(scope_, 3, {x_, x_}, [&](const Scope& body, Output, const Outputs& state) {
+    const Outputs both = ops::IdentityN(body, {state[0], state[1] + step});
+    return Outputs{both[0] + state[1], both[1]};
+  })[0];
+  EXPECT_TRUE(Explain({result}, step).has_gradient);
+  EXPECT_TRUE(Explain({result}, x_).has_gradient);
 }
 
 TEST_F(ReportTest, ManyCutsAreCounted) {

@@ -30,9 +30,11 @@ TEST(ParseTensorTest, ComplexNumbers) {
   EXPECT_THAT(t->flat<Complex>(),
               ElementsAre(Complex(1.5, 0), Complex(0, 2), Complex(-1000, 2.5), Complex(1e-3, -400), Complex(0, -0.5)));
   // As they are printed.
-  absl::StatusOr<Tensor> again = ParseTensor("3.-0.25j", DType::kComplex64);
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->scalar<std::complex<float>>(), std::complex<float>(3, -0.25f));
+  for (const char* text : {"3.-0.25j", "(3-0.25j)"}) {
+    absl::StatusOr<Tensor> again = ParseTensor(text, DType::kComplex64);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->scalar<std::complex<float>>(), std::complex<float>(3, -0.25f));
+  }
 }
 
 TEST(ParseTensorTest, NestedLists) {
@@ -61,7 +63,7 @@ TEST(ParseTensorTest, MalformedValues) {
   EXPECT_THAT(ErrorOf("[1] 2"), HasSubstr("nothing more was expected"));
   EXPECT_THAT(ErrorOf(std::string(100000, '[')), HasSubstr("nested too deeply"));
   EXPECT_THAT(ErrorOf("1", DType::kResource), HasSubstr("values of type resource cannot be written down"));
-  for (const char* wrong : {"", "j", "1+j", "1+2", "1+2i", "1++2j", "1j2", "2j+1"}) {
+  for (const char* wrong : {"", "j", "1+j", "1+2", "1+2i", "1++2j", "1j2", "2j+1", "(1", "()"}) {
     EXPECT_FALSE(ParseTensor(wrong, DType::kComplex64).ok()) << wrong;
   }
   EXPECT_THAT(ErrorOf(""), HasSubstr("expected a value"));
