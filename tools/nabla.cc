@@ -93,7 +93,7 @@ void AddCheck(CLI::App& app, CheckFlags* flags, absl::Status* status) {
   CLI::App* verb = app.add_subcommand("check", "Verify a graph, and its gradients against numeric ones");
   verb->add_option("GRAPH", flags->graph, "GraphDef file, binary or text")->required();
   AddNames(verb, "--ys", &flags->ys, "tensors whose gradients to check: NAME[,NAME...]");
-  AddNames(verb, "--xs", &flags->xs, "tensors to differentiate by");
+  AddNames(verb, "--xs", &flags->xs, "tensors to differentiate by, of type float or double");
   verb->add_option("--feed", flags->feeds, "NAME=VALUE or NAME=@FILE.npy; what is not fed gets random numbers")
       ->take_all()
       ->type_size(1)
