@@ -1,7 +1,6 @@
 #include "nabla/gradients/grad_ys.h"
 
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "nabla/gradients/indexed_slices.h"
@@ -68,7 +67,7 @@ absl::StatusOr<Gradient> GivenSlices(const Scope& scope, Output y, IndexedSlices
   slices.indices = ops::Identity(scope.Named(name + "_indices"), slices.indices);
   slices.values = ops::Identity(scope.Named(name + "_values"), slices.values);
   if (slices.dense_shape) slices.dense_shape = ops::Identity(scope.Named(name + "_shape"), slices.dense_shape);
-  return Gradient(std::move(slices));
+  return Gradient(slices);
 }
 
 }  // namespace

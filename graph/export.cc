@@ -136,6 +136,7 @@ absl::Status ExportCheckedNode(const Node& node, const ExportOptions& options, N
   ExportNode(node, def);
   if (options.output_shapes && node.num_outputs() > 0) {
     std::vector<Shape> shapes;
+    shapes.reserve(node.num_outputs());
     for (int i = 0; i < node.num_outputs(); ++i) shapes.push_back(node.output_shape(i));
     AttrToProto(Attr(std::move(shapes)), &(*def->mutable_attr())["_output_shapes"]);
   }

@@ -38,7 +38,7 @@ TensorList* TensorList::TakeOrCopy(Variant* variant) {
   if (variant->value().use_count() == 1) {
     // The count was read without ordering. Taking one more reference, and dropping it, puts what the former holders did
     // before whatever is done here.
-    const std::shared_ptr<const VariantValue> ordered = variant->value();
+    std::shared_ptr<const VariantValue>(variant->value()).reset();
   } else {
     *variant = Wrap(*static_cast<const TensorList*>(value));
     value = variant->value().get();

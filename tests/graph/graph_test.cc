@@ -36,6 +36,7 @@ Output Identity(Graph& graph, const std::string& name, Output a) {
 
 std::vector<std::string> Names(const std::vector<Node*>& nodes) {
   std::vector<std::string> names;
+  names.reserve(nodes.size());
   for (const Node* node : nodes) names.push_back(node->name());
   return names;
 }
@@ -389,6 +390,7 @@ TEST(GraphTest, ManyThreadsMayBuild) {
   constexpr int kThreads = 4;
   constexpr int kEach = 2000;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&graph, x] {
       for (int i = 0; i < kEach; ++i) AddNodeOrDie(graph, Desc("", "Identity", {x}));

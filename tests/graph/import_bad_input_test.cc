@@ -36,7 +36,7 @@ absl::Status ImportAndShow(absl::string_view bytes) {
   ImportOptions options;
   options.allow_unsupported = true;
   options.max_expanded_bytes = 1 << 20;
-  const absl::Status status = ImportGraphDefString(bytes, options, &graph);
+  absl::Status status = ImportGraphDefString(bytes, options, &graph);
   EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\n")));
   EXPECT_LT(status.message().size(), 2000u);
   if (status.ok()) {

@@ -240,9 +240,9 @@ TEST(SimilarTest, EditDistanceAgreesWithTheTextbook) {
   }
 }
 
-AttrMap Attrs(std::vector<std::pair<std::string, Attr>> entries) {
+AttrMap Attrs(const std::vector<std::pair<std::string, Attr>>& entries) {
   AttrMap attrs;
-  for (auto& [name, value] : entries) attrs.Set(name, value);
+  for (const auto& [name, value] : entries) attrs.Set(name, value);
   return attrs;
 }
 

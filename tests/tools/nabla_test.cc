@@ -307,11 +307,12 @@ TEST_F(NablaTest, GradientsOfLoopsWithCheckpoints) {
   ASSERT_TRUE(ExportGraphFile(graph, {}, model).ok());
   for (const char* checkpoint : {"none", "sqrt", "every=3", "budget=40", "budget=1M"}) {
     const Result grad =
-        Nabla("grad " + model + " --ys y --xs x --out " + with_gradients + " --loop-checkpoint " + checkpoint);
+        Nabla(absl::StrCat("grad ", model, " --ys y --xs x --out ", with_gradients, " --loop-checkpoint ", checkpoint));
     ASSERT_EQ(grad.status, 0) << grad.err;
     const std::string name = grad.out.substr(grad.out.find("-> ") + 3, grad.out.find('\n') - grad.out.find("-> ") - 3);
     // x^1024 at 1.
-    EXPECT_THAT(Nabla("run " + with_gradients + " --feed x=1 --fetch " + name).out, HasSubstr("1024")) << checkpoint;
+    EXPECT_THAT(Nabla(absl::StrCat("run ", with_gradients, " --feed x=1 --fetch ", name)).out, HasSubstr("1024"))
+        << checkpoint;
   }
 }
 
