@@ -75,8 +75,9 @@ Output ZerosFor(const Scope& scope, Output x) {
   if (x.dtype() != DType::kResource) return ops::ZerosLike(scope, x);
   const ResourceInfo variable = FindResource(x);
   if (variable.dtype == DType::kInvalid) {
-    scope.RecordError(absl::InvalidArgumentError(absl::StrCat(
-        "Gradients: zeros for '", x.name(), "' of type resource need a variable, which it does not show")));
+    scope.RecordError(absl::InvalidArgumentError(
+        absl::StrCat("Gradients: no zeros can be made for '", x.name(),
+                     "' of type resource, expected a handle that comes from a VarHandleOp (op ", x.node()->op(), ")")));
     return {};
   }
   // The variable may have no value yet.

@@ -17,7 +17,7 @@ struct GradientCut {
   enum class Kind {
     kDType,    // the tensor is of a type that has no gradients: an integer, a bool, a string
     kOp,       // the op that reads it is not differentiable, or has no rule
-    kInput,    // the op is, but not by this input
+    kInput,    // the op is, but not by this input, or only another of its outputs has a gradient
     kStopped,  // the op is among stop_gradients
   };
   Kind kind;
@@ -35,7 +35,7 @@ struct GradientReport {
   // Whether any path of data edges leads from x to ys.
   bool connected = false;
   // If x has no gradient: what cuts each path from x to ys, where it is nearest to ys. In order of the distance to ys,
-  // each once.
+  // each once. Inputs (kInput) that get a gradient from elsewhere are left out.
   std::vector<GradientCut> cuts;
 
   // Why there is none, in one line: the cuts, the first few if they are many, or that no path leads to ys.
@@ -44,9 +44,9 @@ struct GradientReport {
   std::string ToString() const;
 };
 
-// One report for each x, in order. Nothing is added to the graph; the cost is linear in what ys depend on. Loops are
-// taken for straight lines. Requires that ys and xs, none of them none, belong to one graph. Thread safety: locks the
-// graph; RegisterAllGradients() must have run.
+// One report for each x, in order. Nothing is added to the graph; the cost is that of what ys depend on for each x, so
+// ask for all xs at once. Ops of a loop are looked at again for outputs that later trips need. Requires that ys and xs,
+// none of them none, belong to one graph. Thread safety: locks the graph; RegisterAllGradients() must have run.
 std::vector<GradientReport> ExplainGradients(const Outputs& ys, const Outputs& xs, const Outputs& stop_gradients);
 
 }  // namespace nabla

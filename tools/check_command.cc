@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "nabla/gradients/gradients.h"
-#include "nabla/gradients/report.h"
 #include "nabla/graph/control_flow.h"
 #include "nabla/graph/import.h"
 #include "nabla/graph/status_macros.h"
@@ -118,20 +117,16 @@ absl::Status CompareGradients(Graph* graph, const CheckFlags& flags) {
   Scope scope(graph);
   NABLA_ASSIGN_OR_RETURN(Grads grads, Gradients(scope, ys, xs));
   Output sum = SumInDouble(scope, ys);
-  Outputs dense, without;
-  for (size_t i = 0; i < xs.size(); ++i) {
-    dense.push_back(ToDense(scope, grads[i]));
-    if (grads[i].none()) without.push_back(xs[i]);
-  }
+  Outputs dense;
+  for (const Gradient& grad : grads) dense.push_back(ToDense(scope, grad));
   NABLA_RETURN_IF_ERROR(scope.status());
-  const std::vector<GradientReport> reports = ExplainGradients(ys, without, {});
-  auto reason = reports.begin();
+  const std::vector<std::string> reasons = Reasons(ys, xs, grads, {});
   Session session(graph);
   const DifferenceOptions options = {flags.samples, flags.step.value_or(0), flags.tolerance.value_or(0)};
   int different = 0;
   for (size_t i = 0; i < xs.size(); ++i) {
     if (!dense[i]) {
-      std::printf("%s: no gradient: %s\n", flags.xs[i].c_str(), (reason++)->Reason().c_str());
+      std::printf("%s: no gradient: %s\n", flags.xs[i].c_str(), reasons[i].c_str());
       continue;
     }
     NABLA_ASSIGN_OR_RETURN(const Difference difference,

@@ -2,6 +2,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/cord.h"
+#include "nabla/gradients/report.h"
 #include "nabla/graph/export.h"
 #include "nabla/graph/status_macros.h"
 
@@ -40,6 +41,22 @@ absl::StatusOr<std::vector<Node*>> FindNodes(const Graph& graph, const std::vect
     nodes.push_back(node);
   }
   return nodes;
+}
+
+std::vector<std::string> Reasons(const Outputs& ys, const Outputs& xs, const Grads& grads,
+                                 const Outputs& stop_gradients) {
+  Outputs without;
+  for (size_t i = 0; i < xs.size(); ++i) {
+    if (grads[i].none()) without.push_back(xs[i]);
+  }
+  // In one go, for the graph is walked each time.
+  const std::vector<GradientReport> reports = ExplainGradients(ys, without, stop_gradients);
+  std::vector<std::string> reasons(xs.size());
+  auto report = reports.begin();
+  for (size_t i = 0; i < xs.size(); ++i) {
+    if (grads[i].none()) reasons[i] = (report++)->Reason();
+  }
+  return reasons;
 }
 
 absl::Status CheckOut(const std::string& path) {

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "nabla/gradients/gradients.h"
 #include "nabla/graph/graph.h"
 
 namespace nabla::tools {
@@ -66,6 +67,9 @@ bool IsUsageError(const absl::Status& status);
 absl::StatusOr<Outputs> FindOutputs(const Graph& graph, const std::vector<std::string>& names);
 // The nodes of those names, which may also be tensors' names.
 absl::StatusOr<std::vector<Node*>> FindNodes(const Graph& graph, const std::vector<std::string>& names);
+// For each x without a gradient, why; "" for the others.
+std::vector<std::string> Reasons(const Outputs& ys, const Outputs& xs, const Grads& grads,
+                                 const Outputs& stop_gradients);
 // A usage error if no format of graphs has the path's extension.
 absl::Status CheckOut(const std::string& path);
 

@@ -203,7 +203,7 @@ absl::Status SetAll(const std::vector<std::string>& texts, Tensor* tensor) {
       return absl::OkStatus();
     default:
       return absl::InvalidArgumentError(
-          absl::StrCat("values of type ", DTypeName(tensor->dtype()), " cannot be written down"));
+          absl::StrCat("values of type ", DTypeName(tensor->dtype()), " cannot be fed from the command line"));
   }
 }
 

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "nabla/gradients/gradients.h"
-#include "nabla/gradients/report.h"
 #include "nabla/graph/export.h"
 #include "nabla/graph/import.h"
 #include "nabla/graph/status_macros.h"
@@ -87,12 +86,7 @@ absl::Status GradCommand(const GradFlags& flags) {
   Scope scope(&graph);
   NABLA_ASSIGN_OR_RETURN(Grads grads, Gradients(scope, ys, xs, options));
   NABLA_RETURN_IF_ERROR(ExportGraphFile(graph, {}, flags.out));
-  Outputs without;
-  for (size_t i = 0; i < xs.size(); ++i) {
-    if (grads[i].none()) without.push_back(xs[i]);
-  }
-  const std::vector<GradientReport> reports = ExplainGradients(ys, without, options.stop_gradients);
-  auto report = reports.begin();
+  const std::vector<std::string> reasons = Reasons(ys, xs, grads, options.stop_gradients);
   for (size_t i = 0; i < xs.size(); ++i) {
     std::string result;
     if (grads[i].is_dense()) {
@@ -102,7 +96,7 @@ absl::Status GradCommand(const GradFlags& flags) {
       result = absl::StrCat("slices values=", slices.values.name(), " indices=", slices.indices.name());
       if (slices.dense_shape) absl::StrAppend(&result, " dense_shape=", slices.dense_shape.name());
     } else {
-      result = absl::StrCat("none: ", (report++)->Reason());
+      result = absl::StrCat("none: ", reasons[i]);
     }
     std::printf("%s -> %s\n", flags.xs[i].c_str(), result.c_str());
   }

@@ -18,25 +18,23 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
-// An option that takes NAME[,NAME...], blanks around them or not; what comes behind is not its own.
+// Lets an option come often, each time with what stands right behind it and no more.
+CLI::Option* Repeated(CLI::Option* option) { return option->take_all()->type_size(1)->allow_extra_args(false); }
+
+// An option that takes NAME[,NAME...], blanks around them or not.
 CLI::Option* AddNames(CLI::App* verb, const char* flag, std::vector<std::string>* names, const char* help) {
-  return verb->add_option(flag, *names, help)
-      ->delimiter(',')
-      ->take_all()
-      ->type_size(1)
-      ->allow_extra_args(false)
-      ->transform([](const std::string& name) { return std::string(absl::StripAsciiWhitespace(name)); });
+  return Repeated(verb->add_option(flag, *names, help))->delimiter(',')->transform([](const std::string& name) {
+    return std::string(absl::StripAsciiWhitespace(name));
+  });
 }
 
 void AddRun(CLI::App& app, RunFlags* flags, absl::Status* status) {
   CLI::App* verb = app.add_subcommand("run", "Run a graph and print what it computes");
   verb->add_option("GRAPH", flags->graph, "GraphDef file, binary or text")->required();
-  verb->add_option("--feed", flags->feeds,
-                   "NAME=VALUE or NAME=@FILE.npy, as often as needed; VALUE is a number (1.5, 1+2j), true, a string "
-                   "or nested lists: x=[[1,2],[3,4]]")
-      ->take_all()
-      ->type_size(1)
-      ->allow_extra_args(false);
+  Repeated(verb->add_option(
+      "--feed", flags->feeds,
+      "NAME=VALUE or NAME=@FILE.npy, as often as needed; VALUE is a number (1.5, 1+2j), true, a string "
+      "or nested lists: x=[[1,2],[3,4]]"));
   AddNames(verb, "--fetch", &flags->fetches, "tensors to print: NAME[,NAME...]");
   AddNames(verb, "--target", &flags->targets, "nodes to run and not to print: NAME[,NAME...]");
   verb->add_option("--out", flags->out, "folder to write each fetched tensor to, as NAME.npy");
@@ -83,8 +81,9 @@ void AddConvert(CLI::App& app, ConvertFlags* flags, absl::Status* status) {
   verb->add_option("IN", flags->in, "GraphDef file, binary or text")->required();
   verb->add_option("OUT", flags->out, ".pb (binary), .pbtxt (text), .json or .dot (Graphviz)")->required();
   verb->footer(
-      "The graph stays the same, but each node is written behind its inputs, and tensors in the encoding that\n"
-      "takes the least room.\n"
+      "The graph stays the same, but each node is written behind its inputs (loops apart), and tensors as their "
+      "bytes,\n"
+      "or as one value if all elements are equal.\n"
       "Example:\n  nabla convert model.pb model.pbtxt");
   verb->callback([=] { *status = ConvertCommand(*flags); });
 }
@@ -94,10 +93,8 @@ void AddCheck(CLI::App& app, CheckFlags* flags, absl::Status* status) {
   verb->add_option("GRAPH", flags->graph, "GraphDef file, binary or text")->required();
   AddNames(verb, "--ys", &flags->ys, "tensors whose gradients to check: NAME[,NAME...]");
   AddNames(verb, "--xs", &flags->xs, "tensors to differentiate by, of type float or double");
-  verb->add_option("--feed", flags->feeds, "NAME=VALUE or NAME=@FILE.npy; what is not fed gets random numbers")
-      ->take_all()
-      ->type_size(1)
-      ->allow_extra_args(false);
+  Repeated(
+      verb->add_option("--feed", flags->feeds, "NAME=VALUE or NAME=@FILE.npy; what is not fed gets random numbers"));
   verb->add_option("--samples", flags->samples, "elements to vary of each x, and of each input of an op")
       ->capture_default_str();
   verb->add_option("--step", flags->step, "difference (default: 1e-2 for float, 1e-5 for double)");

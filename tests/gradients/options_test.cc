@@ -126,26 +126,30 @@ TEST_F(OptionsTest, ZerosForUnconnectedVariables) {
 }
 
 TEST_F(OptionsTest, ZerosForVariablesOfAnyTypeAndShape) {
-  const auto zeros = [this](Output handle) {
-    const Gradient zeros = Differentiate({Double(1)}, {handle}, {.unconnected = UnconnectedGradients::kZero})[0];
-    std::vector<Tensor> fetched;
-    Session session(&graph_);
-    Node* assign = ops::AssignVariableOp(scope_, handle, ops::Const(scope_, Tensor::Vector<bool>({true, true})));
-    const absl::Status status =
-        session.Run({}, {}, {assign}, nullptr).ok() ? session.Run({}, {zeros.dense()}, &fetched) : absl::OkStatus();
-    EXPECT_TRUE(status.ok()) << status;
-    return fetched.empty() ? Tensor() : fetched[0];
+  const auto zeros_for = [this](Output handle) {
+    return Differentiate({Double(1)}, {handle}, {.unconnected = UnconnectedGradients::kZero})[0].dense();
   };
-  EXPECT_THAT(zeros(ops::VarHandleOp(scope_, DType::kBool, {2}, {.shared_name = "a"})).flat<bool>(),
-              ElementsAre(false, false));
-  EXPECT_THAT(zeros(ops::VarHandleOp(scope_, DType::kBool, {kUnknownDim}, {.shared_name = "b"})).flat<bool>(),
-              ElementsAre(false, false));
-  const Output texts = ops::VarHandleOp(scope_, DType::kString, {2}, {.shared_name = "c"});
-  const Gradient none = Differentiate({Double(1)}, {texts}, {.unconnected = UnconnectedGradients::kZero})[0];
-  EXPECT_EQ(none.dense().dtype(), DType::kString);
+  const Output text = zeros_for(ops::VarHandleOp(scope_, DType::kString, {2}, {.shared_name = "text"}));
+  const Output fixed = zeros_for(ops::VarHandleOp(scope_, DType::kBool, {2}, {.shared_name = "fixed"}));
+  const Output handle = ops::VarHandleOp(scope_, DType::kBool, {kUnknownDim}, {.shared_name = "any"});
+  const Output any = zeros_for(handle);
+  Node* assign = ops::AssignVariableOp(scope_, handle, ops::Const(scope_, Tensor::Vector<bool>({true, true, true})));
+  ASSERT_TRUE(scope_.ok()) << scope_.status();
+  Session session(&graph_);
+  std::vector<Tensor> fetched;
+  // Only where the shape is not known, a value must be there.
+  absl::Status status = session.Run({}, {text, fixed}, &fetched);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(fetched[0].flat<std::string>(), ElementsAre("", ""));
+  EXPECT_THAT(fetched[1].flat<bool>(), ElementsAre(false, false));
+  EXPECT_FALSE(session.Run({}, {any}, &fetched).ok());
+  ASSERT_TRUE(session.Run({}, {}, {assign}, nullptr).ok());
+  status = session.Run({}, {any}, &fetched);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(fetched[0].flat<bool>(), ElementsAre(false, false, false));
   const Output unknown = ops::Placeholder(scope_.Named("unknown"), DType::kResource);
   EXPECT_THAT(std::string(Refusal({Double(1)}, {unknown}, {.unconnected = UnconnectedGradients::kZero}).message()),
-              ::testing::HasSubstr("zeros for 'unknown:0' of type resource need a variable"));
+              ::testing::HasSubstr("for 'unknown:0' of type resource, expected a handle"));
 }
 
 // ---- names and places ----

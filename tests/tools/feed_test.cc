@@ -62,7 +62,7 @@ TEST(ParseTensorTest, MalformedValues) {
   EXPECT_THAT(ErrorOf("[1,,2]"), HasSubstr("expected a value"));
   EXPECT_THAT(ErrorOf("[1] 2"), HasSubstr("nothing more was expected"));
   EXPECT_THAT(ErrorOf(std::string(100000, '[')), HasSubstr("nested too deeply"));
-  EXPECT_THAT(ErrorOf("1", DType::kResource), HasSubstr("values of type resource cannot be written down"));
+  EXPECT_THAT(ErrorOf("1", DType::kResource), HasSubstr("values of type resource cannot be fed from the command line"));
   for (const char* wrong : {"", "j", "1+j", "1+2", "1+2i", "1++2j", "1j2", "2j+1", "(1", "()"}) {
     EXPECT_FALSE(ParseTensor(wrong, DType::kComplex64).ok()) << wrong;
   }
