@@ -140,14 +140,17 @@ TEST_F(ReportTest, AnOutputThatIsNotUsedHasNoGradientToPassOn) {
   EXPECT_TRUE(Explain({y}, other).has_gradient);
 }
 
+// In whichever order the two outputs are found.
 TEST_F(ReportTest, AnOutputThatTheNextTripOfALoopUses) {
   Output step = ops::Placeholder(scope_.Named("step"), DType::kFloat, {.shape = {3}});
-  Output result = ops::For(scope_, 3, {x_, x_}, [&](const Scope& body, Output, const Outputs& state) {
-    const Outputs both = ops::IdentityN(body, {state[0], state[1] + step});
-    return Outputs{both[0] + state[1], both[1]};
-  })[0];
-  EXPECT_TRUE(Explain({result}, step).has_gradient);
-  EXPECT_TRUE(Explain({result}, x_).has_gradient);
+  for (const bool swapped : {false, true}) {
+    Output result = ops::For(scope_, 3, {x_, x_}, [&](const Scope& body, Output, const Outputs& state) {
+      const Outputs both = ops::IdentityN(body, {state[0], state[1] + step});
+      return Outputs{swapped ? state[1] + both[0] : both[0] + state[1], both[1]};
+    })[0];
+    EXPECT_TRUE(Explain({result}, step).has_gradient) << swapped;
+    EXPECT_TRUE(Explain({result}, x_).has_gradient) << swapped;
+  }
 }
 
 TEST_F(ReportTest, ManyCutsAreCounted) {
